@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from labconsole.clock_comparison import COMPARED, ClockComparison
+from labconsole.clock_comparison import COMPARED, HOST_COMPARED, HOST_JUMPED, ClockComparison
 from labconsole.errors import UserError
 from labconsole.model.series import EVENT_TIMES, MACHINE, RESOURCES, Event, Series
 from labconsole.model.trial import Samples
@@ -196,6 +196,8 @@ class BothEnds:
     def _of_receiver(self, event: Event) -> Event:
         data: Mapping[str, Any] = event.data
         data = {**data, **{name: self._at(data[name]) for name in EVENT_TIMES if name in data}}
+        if event.name in (HOST_COMPARED, HOST_JUMPED):  # the sender's console may have a host of this name
+            data = {**data, "host": f"{data['host']} of the receiver"}
         name = f"{event.name} of the receiver" if event.name == "T0" else event.name
         return replace(event, t_ns=self._at(event.t_ns), source=self.receiver.role(event.source), name=name, data=data)
 

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ import numpy as np
 import pytest
 
 from labconsole.cli.exit_codes import CHECK_FAILED, FINISHED
-from labconsole.clock_comparison import COMPARED, ClockComparison, Offset
+from labconsole.clock_comparison import COMPARED, HOST_COMPARED, ClockComparison, Offset, host_offsets
 from labconsole.engine.operation_process import Outcome
 from labconsole.model.metrics import Verdict
+from labconsole.model.series import Event, Level
 from labconsole.store.encoding import sha256_hex
 from labconsole.store.evidence_check import verify
 from labconsole.store.evidence_sealing import seal
@@ -32,6 +33,9 @@ from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.merging.merge_operation import newest_pair
+from labconsole_amqp.merging.merged_samples import BothEnds, End
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.latency import clock_uncertainty_ns
 from labconsole_amqp.wire.envelope_layout import layout_of
 from tests.helpers.operations import Operations
 from tests.helpers.signals import interruptible
@@ -181,6 +185,20 @@ def test_receivers_times_are_those_of_the_senders_clock_within_the_uncertainty(t
     assert {name.partition("_")[0] for name in within} == {"latency"}
     assert set(within.values()) == {clocks.uncertainty_ns / 1e6}, "in ms, as the latencies"
     assert 0 < found["latency_p50"] < 1000, "without correction it would be 7 s and more"
+
+
+def test_hosts_of_one_name_at_both_consoles_are_two(trial: Trial) -> None:
+    ends = []
+    with Reader(trial.database) as reader:
+        for run_id, uncertainty_ns in ((1, 1_000_000), (2, 2_000_000)):
+            detail, samples = reader.run(run_id), reader.samples(run_id)
+            data = {**Offset(0, uncertainty_ns, 0, 0, 0, 0, 8).to_json(), "host": "local-1", "phase": "before"}
+            event = Event(detail.events[0].t_ns, "worker", Level.INFO, HOST_COMPARED, "", data)
+            parameters = AmqpParameters.of_stored(detail.row.parameters)
+            ends.append(End(replace(detail, events=(*detail.events, event)), samples, parameters))
+    both = BothEnds.of(*ends)
+    assert host_offsets(both.events).keys() == {"local-1", "local-1 of the receiver"}
+    assert clock_uncertainty_ns(both.events) == 3_000_000 + both.clocks.uncertainty_ns
 
 
 def test_latency_is_not_judged_where_the_clock_offset_is_too_uncertain_for_it(trial: Trial) -> None:
