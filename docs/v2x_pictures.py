@@ -39,7 +39,8 @@ def take_v2x(camera: Camera, window: MainWindow) -> None:
     camera.take("v2x-scenario")
     page.tabs.setCurrentIndex(STATIONS)
     queue, area = window.services.bridge.queue, page.findChild(ScrollPage)
-    assert area is not None
+    content = area.widget() if area is not None else None
+    assert area is not None and content is not None
     bar = area.verticalScrollBar()
     for mode in BOTH:
         camera.theme(mode)
@@ -47,7 +48,7 @@ def take_v2x(camera: Camera, window: MainWindow) -> None:
         camera.wait(lambda: page.monitor.running and page.monitor.board.pairs >= 15)
         toggle_bottom(window)
         camera.settle(0.5)
-        bar.setValue(page.plots.mapTo(area.widget(), QPoint(0, 0)).y() - 8)
+        bar.setValue(page.plots.mapTo(content, QPoint(0, 0)).y() - 8)
         camera.settle(8.5)
         camera.take("v2x-plots", (mode,))
         bar.setValue(0)
