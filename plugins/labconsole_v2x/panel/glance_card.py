@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from labconsole.analysis.number_format import NO_FIGURE, format_figure, format_number
+from labconsole.analysis.number_format import NO_FIGURE, format_number, row_scale
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 
@@ -32,6 +32,8 @@ class Glance:
     """Why the latency of a run is not judged."""
     run_id: int | None = None
     """The run that is over, of which these are the results; None: a run in progress."""
+    uncertainty_ms: float = 0.0
+    """Of the latency of a run over several hosts."""
 
 
 class GlanceCard(QFrame):
@@ -67,7 +69,7 @@ class GlanceCard(QFrame):
         if glance.doubt:
             within = self.tr("{0}; not judged").format(within)
         self._set(self.verified, _rate(glance.verified), rate)
-        time = NO_FIGURE if glance.latency_p99_ms is None else format_figure(glance.latency_p99_ms, "ms")
+        time = row_scale((glance.latency_p99_ms,), "ms").figure(glance.latency_p99_ms, glance.uncertainty_ms)
         self._set(self.latency, time, within)
         for label in self.latency:
             label.setToolTip(self.tr("Not judged: {0}.").format(glance.doubt) if glance.doubt else "")

@@ -114,6 +114,7 @@ class LiveMonitor(QObject):
                 receivers=receivers,
                 doubt="" if latency is None else latency.not_judged,
                 run_id=self.run_id,
+                uncertainty_ms=0.0 if latency is None else latency.uncertainty,
             )
         live, frame = self.live, None if self.live is None else self.live.latest
         if live is None or frame is None or frame.begin_ns is None:

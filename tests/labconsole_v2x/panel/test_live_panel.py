@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -202,6 +203,11 @@ def check_results(page: LivePanel) -> None:
     not_judged = "; not judged" if doubt else ""
     assert card.latency[2].text() == f"for 99 % of run {run_id}, since they were due{not_judged}"
     assert card.latency[2].toolTip() == (f"Not judged: {doubt}." if doubt else "")
+    stored = page.monitor._results
+    assert page.monitor.glance().uncertainty_ms == stored["latency_p99"].uncertainty == 0
+    page.monitor._results = {**stored, "latency_p99": replace(stored["latency_p99"], uncertainty=0.25)}
+    assert page.monitor.glance().uncertainty_ms == 0.25, "as of a run over several hosts"
+    page.monitor._results = stored
     assert card.loss[2].text() == f"of all messages of run {run_id}"
     assert float(card.verified[1].text()) == pytest.approx(60, rel=0.2)
     assert not page.stations.stop_button.isEnabled() and not page.stations.start_button.isEnabled()

@@ -306,6 +306,7 @@ def test_space_starts_all_where_the_first_vehicle_is_stopped(qtbot: QtBot, table
         (Glance(40.0, 0.5, 0.04), ("40", "0.5000 ms", "< 0.1 %", "4"), None),
         (Glance(40.0, 0.5, 0.04, run_id=7), ("40", "0.5000 ms", "< 0.1 %", "4"), "warning"),
         (Glance(40.0, 0.5, 0.0, run_id=7), ("40", "0.5000 ms", "0.0 %", "4"), None),
+        (Glance(40.0, 0.5, 0.0, run_id=7, uncertainty_ms=0.052), ("40", "0.5000 ± 0.052 ms", "0.0 %", "4"), None),
         (Glance(40.0, 2.0, 0.05), ("40", "2 ms", "0.1 %", "4"), "warning"),
         (Glance(0.0, 2000.0, 85.0), ("0", "2 s", "85.0 %", "0"), "bad"),
     ],
