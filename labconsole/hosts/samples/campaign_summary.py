@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
+from typing import Any
 
 from labconsole.engine.recorder import COLLECTING, spool_directory
 from labconsole.engine.run_end import load_trial
@@ -46,21 +47,20 @@ def campaign_summary(
     with Reader(database) as reader:
         runs = _campaign_of(reader, run_id)
         scenarios: dict[str, Hosts] = {run.row.scenario: {} for run in runs}
-        kept = [(run, host) for run in runs for host in _hosts_that_keep(database, run)]
-        stored = [run for run in runs if _recorded(run)]
+        keeping = [(run, _hosts_that_keep(database, run)) for run in runs]
+        kept = [(run, host) for run, hosts in keeping for host in hosts]
+        stored = [(run, hosts) for run, hosts in keeping if _recorded(run)]
         steps = len(stored) + len(kept)
-        for done, run in enumerate(stored, 1):
+        for done, (run, hosts) in enumerate(stored, 1):
             if context.stop_requested:
                 return None
-            _add_stored(database, reader, run, scenarios[run.row.scenario])
+            _add_stored(reader, run, hosts, scenarios[run.row.scenario])
             context.progress(done, steps)
     missing: list[str] = []
     if kept:
         with Cluster.of_console(scheduler) as cluster:
             for done, (run, host, answer) in enumerate(_asked(cluster, kept, context), len(stored) + 1):
                 context.progress(done, steps)
-                if isinstance(answer, Exception):
-                    raise answer
                 if isinstance(answer, str):
                     missing.append(answer)
                 else:
@@ -97,42 +97,39 @@ def _hosts_that_keep(database: Path, run: RunDetail) -> list[str]:
     return sorted(set(run.provenance.get("hosts", {})) - brought | partly)
 
 
-def _add_stored(database: Path, reader: Reader, run: RunDetail, hosts: Hosts) -> None:
-    """Add the samples of a run that are in the database alone to those of each host. Raises UserError."""
+def _add_stored(reader: Reader, run: RunDetail, keeping: Collection[str], hosts: Hosts) -> None:
+    """Add the samples of a run to those of each host, but of those `keeping` samples. Raises UserError."""
     trial, _ = load_trial(run.row)
-    keeping = _hosts_that_keep(database, run)
     for role in run.roles:
         if role.host not in keeping:
             found = summaries_of_stored(reader.samples(run.row.id), trial.series, role.name)
             hosts.setdefault(role.host, Summaries()).merge(found)
 
 
-Answer = tuple[RunDetail, str, Summaries | str | Exception]
-"""A run, a host, and the host's summaries of it, why there are none, or an error that ends the work."""
+Answer = tuple[RunDetail, str, Summaries | str]
+"""A run, a host, and the host's summaries of it or why there are none."""
 
 
 def _asked(cluster: Cluster, kept: Sequence[tuple[RunDetail, str]], context: OperationContext) -> Iterator[Answer]:
     """What hosts answer, as it comes: all of them work at one time, each on one run after the other."""
-    answers: SimpleQueue[Answer] = SimpleQueue()
 
-    def ask(host: str) -> None:
-        for run in [run for run, keeping in kept if keeping == host]:
-            answers.put((run, host, Summaries() if context.stop_requested else _summaries(cluster, host, run.row.uuid)))
+    def summaries(described: Future[Any], host: str, uuid: str) -> Summaries | str:
+        try:
+            described.result()
+            if context.stop_requested:
+                return Summaries()
+            found: Summaries = cluster.call(host, "summaries", uuid, timeout_s=reading_s(cluster, host, uuid))
+        except UserError as error:
+            return str(error)
+        return found
 
-    hosts = {host for _, host in kept}
-    with ThreadPoolExecutor(len(hosts)) as pool:
-        for host in hosts:
-            pool.submit(ask, host)
-        for _ in kept:
-            yield answers.get()
-
-
-def _summaries(cluster: Cluster, host: str, uuid: str) -> Summaries | str | Exception:
-    try:
-        cluster.described(host)
-        found: Summaries = cluster.call(host, "summaries", uuid, timeout_s=reading_s(cluster, host, uuid))
-    except UserError as error:
-        return str(error)
-    except Exception as error:  # noqa: BLE001 - raised where answers are waited for, which would wait for ever
-        return error
-    return found
+    working: dict[Future[Summaries | str], tuple[RunDetail, str]] = {}
+    with ExitStack() as closing:
+        for host in {host for _, host in kept}:
+            thread = ThreadPoolExecutor(1)
+            closing.callback(thread.shutdown, cancel_futures=True)
+            described = thread.submit(cluster.described, host)
+            for run in [run for run, keeping in kept if keeping == host]:
+                working[thread.submit(summaries, described, host, run.row.uuid)] = (run, host)
+        for done in as_completed(working):
+            yield (*working.pop(done), done.result())
