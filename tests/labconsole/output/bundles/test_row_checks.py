@@ -23,8 +23,22 @@ from tests.labconsole.output.bundles.campaign import counts
         ("series", "columns", '[["a","i8","","",true]]'),
         ("series", "columns", "[" * 100_000),
         ("note", "changed", "0001-01-01T00:00:00+05:00"),
+        ("metric", "uncertainty", -0.25),
+        ("metric", "uncertainty", float("nan")),
+        ("metric", "uncertainty", float("inf")),
+        ("metric", "uncertainty", "0.25"),
     ],
-    ids=["no dtype of numpy", "name no text", "more than is stored", "nested deeply", "before all time"],
+    ids=[
+        "no dtype of numpy",
+        "name no text",
+        "more than is stored",
+        "nested deeply",
+        "before all time",
+        "negative",
+        "no number",
+        "infinite",
+        "text",
+    ],
 )
 def test_a_row_that_no_run_has_is_refused(original: Path, table: str, column: str, value: Any) -> None:
     with Reader(original) as reader, reader.snapshot() as connection:
