@@ -57,6 +57,13 @@ class Metric:
     not_judged: str = ""
     uncertainty: float = 0.0
 
+    @property
+    def fault(self) -> str:
+        """What is wrong with it as a figure, in a few words; empty where nothing is."""
+        if math.isfinite(self.value) and 0 <= self.uncertainty < math.inf:
+            return ""
+        return f"metric {self.name} is {self.value} ± {self.uncertainty}"
+
 
 OFFERED_RATE = "offered_rate"
 """Name of the metric with the rate at which a run was offered its messages while latency was measured, per second."""
@@ -114,10 +121,8 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         for metric in self.metrics:
-            if not math.isfinite(metric.value):
-                raise ValueError(f"metric {metric.name} is {metric.value}: the trial must leave it out")
-            if not 0 <= metric.uncertainty < math.inf:
-                raise ValueError(f"metric {metric.name} has the uncertainty {metric.uncertainty}")
+            if metric.fault:
+                raise ValueError(f"{metric.fault}: the trial must leave it out")
 
 
 @dataclass(frozen=True)

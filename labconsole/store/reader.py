@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -412,8 +411,8 @@ def _metrics(connection: Connection, run: RunRow) -> tuple[Metric, ...]:
     """All metrics of a run, by the names of today."""
     found = METRICS.find(connection, "position", run_id=run.id)
     for metric in found:
-        if not (math.isfinite(metric.value) and 0 <= metric.uncertainty < math.inf):
-            raise ValueError(f"metric {metric.name} of run {run.id} is {metric.value} ± {metric.uncertainty}")
+        if metric.fault:
+            raise ValueError(f"run {run.id}: {metric.fault}")
     return tuple(map(_with_current_name, found) if _in_closed_loop(run.definitions, run.parameters) else found)
 
 
