@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import psutil
+
+_STOPS_WITHIN_S = 30.0
 _DEFAULTS = {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG_DFL}
 
 
@@ -22,3 +27,26 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """The process does nothing in the block. On a busy machine its threads do some more after the signal to stop."""
+    process = psutil.Process(pid)
+    process.suspend()
+    try:
+        deadline_s = time.monotonic() + _STOPS_WITHIN_S
+        while not _has_stopped(process):
+            assert time.monotonic() < deadline_s, f"process {pid} does not stop"
+            time.sleep(0.001)
+        yield
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            process.resume()
+
+
+def _has_stopped(process: psutil.Process) -> bool:
+    """Whether each thread of the process has stopped; where they have no states of their own, the process."""
+    threads = Path(f"/proc/{process.pid}/task").glob("*/stat")
+    states = {thread.read_text().rpartition(") ")[2][0] for thread in threads}
+    return states <= {"T"} and process.status() == psutil.STATUS_STOPPED

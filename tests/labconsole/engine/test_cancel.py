@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from labconsole.engine import supervisor
 from labconsole.store.records import RunDetail, RunStatus
 from tests.helpers.parallel import run_parallel
 from tests.helpers.practice import Bench, alive, processes, wait_until
+from tests.helpers.signals import frozen
 
 LONG = {"count": 1_000_000, "rate": 2000.0}
 GETS_READY = (("fault", "slow prepare"),)
@@ -97,10 +96,9 @@ def test_worker_that_ignores_cancel_is_terminated_then_killed(
     [run_id] = bench.submit({**LONG, "fault": "deaf", "roles": 2})
     bench.pump_until_counting()
     pids = {event.message: event.data["pid"] for _, event in bench.listener.events if event.name == "process"}
-    if stopped in pids:
-        os.kill(pids[stopped], signal.SIGSTOP)
-    bench.queue.cancel(run_id)
-    bench.pump_until_idle()
+    with frozen(pids[stopped]) if stopped in pids else nullcontext():
+        bench.queue.cancel(run_id)
+        bench.pump_until_idle()
     run = bench.detail(run_id)
     assert run.row.status is RunStatus.CANCELLED
     assert run.row.reason == "Cancelled by the operator; its process had to be killed."

@@ -17,6 +17,7 @@ from labconsole.model.series import Event, Level
 from labconsole.model.trial_command import TrialCommand
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import STATIONS, Bench
+from tests.helpers.signals import frozen
 
 CHANGED = "rate changed"
 Start = Callable[..., int]
@@ -143,9 +144,9 @@ def test_command_that_a_failing_run_did_not_receive_is_reported(bench: Bench, st
     run_id = start()
     assert bench.queue._job is not None
     pid = bench.queue._job.worker.pid
-    os.kill(pid, signal.SIGSTOP)
-    bench.queue.command(run_id, "note", {"text": "in vain"})
-    os.killpg(pid, signal.SIGKILL)
+    with frozen(pid):
+        bench.queue.command(run_id, "note", {"text": "in vain"})
+        os.killpg(pid, signal.SIGKILL)
     bench.pump_until_idle()
     assert refusals(bench) == [f"Run {run_id} ended before the command note arrived: it was not delivered."]
     assert bench.detail(run_id).row.status is RunStatus.INTERRUPTED

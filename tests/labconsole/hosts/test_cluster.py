@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import sys
 import time
@@ -23,6 +22,7 @@ from labconsole.model.placement import RoleRequest
 from labconsole.paths import HOME_VARIABLE
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.named_tokens import save_configuration, tokens_file
+from tests.helpers.signals import frozen
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, Served, cluster
 
 SHIFT_NS, DRIFT_PPM = 3_000_000_000, 50.0
@@ -123,16 +123,13 @@ def test_a_killed_agent_is_missed_at_once_where_the_scheduler_says_nothing(
     agent = running.joins("theta", tmp_path)
     with Cluster(running.address, running.member()) as console:
         console.host("theta")
-        running.scheduler.process.send_signal(signal.SIGSTOP)
-        try:
+        with frozen(running.scheduler.process.pid):
             agent.kill()
             time.sleep(0.3)  # its connection is seen as closed
             began = time.monotonic()
             with pytest.raises(UserError, match="theta"):
                 console.host("theta")
             assert time.monotonic() - began < 1.0
-        finally:
-            running.scheduler.process.send_signal(signal.SIGCONT)
 
 
 def test_an_answer_that_comes_when_the_console_looks_for_the_agent_is_taken(
@@ -148,11 +145,11 @@ def test_a_frozen_agent_is_missed_within_fifteen_seconds(running: ClusterProcess
     try:
         with Cluster(running.address, running.member()) as console:
             console.host("zeta")
-            agent.process.send_signal(signal.SIGSTOP)
-            began = time.monotonic()
-            with pytest.raises(UserError, match="host zeta does not answer"):
-                console.host("zeta")
-            assert time.monotonic() - began <= 15
+            with frozen(agent.process.pid):
+                began = time.monotonic()
+                with pytest.raises(UserError, match="host zeta does not answer"):
+                    console.host("zeta")
+                assert time.monotonic() - began <= 15
     finally:
         agent.kill()
 
@@ -163,8 +160,8 @@ def test_a_host_that_does_not_answer_hides_no_other(
     monkeypatch.setenv(HOME_VARIABLE, str(running.home))
     agent = running.joins("alpha-0", tmp_path)
     try:
-        agent.process.send_signal(signal.SIGSTOP)
-        assert main(["hosts", "list", "--scheduler", running.address, "--json"]) == 0
+        with frozen(agent.process.pid):
+            assert main(["hosts", "list", "--scheduler", running.address, "--json"]) == 0
     finally:
         agent.kill()
     said = capfd.readouterr()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.host_network import NETWORKS, Namespaces, Network, network_of
 from tests.helpers.practice import Bench
+from tests.helpers.signals import frozen
 from tests.helpers.small_disk import small_disk
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 from tests.labconsole.hosts.host_runs import (
@@ -123,17 +123,6 @@ def test_samples_on_a_host_whose_agent_is_killed_are_collected_when_it_is_back(
 
 
 @contextmanager
-def frozen(running: ClusterProcesses) -> Iterator[None]:
-    """The agent of alpha is frozen in the block."""
-    agent = running.agent("alpha").process
-    agent.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        agent.send_signal(signal.SIGCONT)
-
-
-@contextmanager
 def cable_pulled(cables: Namespaces) -> Iterator[None]:
     """The cable of alpha is pulled in the block."""
     cables.pull_cable("alpha")
@@ -146,7 +135,9 @@ def cable_pulled(cables: Namespaces) -> Iterator[None]:
 @pytest.fixture(params=["frozen", "cable pulled"])
 def cut_off(running: ClusterProcesses, request: pytest.FixtureRequest) -> AbstractContextManager[None]:
     """Alpha is cut off in the block."""
-    return frozen(running) if request.param == "frozen" else cable_pulled(request.getfixturevalue("cables"))
+    if request.param == "frozen":
+        return frozen(running.agent("alpha").process.pid)
+    return cable_pulled(request.getfixturevalue("cables"))
 
 
 def test_a_host_that_is_cut_off_is_given_up_within_15_s_and_its_samples_come_later(

@@ -6,7 +6,6 @@ import logging
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import uuid
@@ -29,6 +28,7 @@ from labconsole.hosts.samples.left_samples import collect_left, discard
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench
+from tests.helpers.signals import frozen
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 from tests.labconsole.hosts.host_runs import (
     eventually,
@@ -246,13 +246,9 @@ def left_numbers(home: Path, run: str) -> list[int]:
 def test_a_run_on_a_frozen_host_is_cancelled_like_any_other(bench: Bench, running: ClusterProcesses) -> None:
     run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
     pump_until_counted(bench, run_id, 500)
-    agent = running.agent("alpha").process
-    os.kill(agent.pid, signal.SIGSTOP)
-    try:
+    with frozen(running.agent("alpha").process.pid):
         bench.queue.cancel(run_id)
         bench.pump_until_idle()
-    finally:
-        os.kill(agent.pid, signal.SIGCONT)
     detail = bench.detail(run_id)
     assert detail.row.status is RunStatus.CANCELLED and "had to be killed" not in detail.row.reason
     assert "Samples of its roles are left there" in detail.row.reason

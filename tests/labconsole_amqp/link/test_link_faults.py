@@ -16,6 +16,7 @@ from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.socket_pump import ConnectionLostError
+from tests.helpers.signals import frozen
 from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
 from tests.labconsole_amqp.link_transfer import send_all, template
 
@@ -109,14 +110,10 @@ class TestFaults:
     def test_a_silent_broker_is_noticed(self) -> None:
         with broker_process() as (process, endpoint):
             quiet = Endpoint(endpoint.host, endpoint.port, idle_timeout_s=1)
-            with connect(quiet) as opened:
-                psutil.Process(process.pid).suspend()
-                try:
-                    with pytest.raises(UserError, match="was lost: it was silent for too long"):
-                        for _ in range(30):
-                            opened.pump(0.2)
-                finally:
-                    psutil.Process(process.pid).resume()
+            silent = pytest.raises(UserError, match="was lost: it was silent for too long")
+            with connect(quiet) as opened, frozen(process.pid), silent:
+                for _ in range(30):
+                    opened.pump(0.2)
 
     def test_heartbeats_keep_a_quiet_connection_open(self, broker: RunningBroker) -> None:
         with connect(Endpoint("127.0.0.1", broker.plain.port, idle_timeout_s=3)) as opened:

@@ -23,6 +23,7 @@ from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.run.run_view import RunView
+from tests.helpers.signals import frozen
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
@@ -120,13 +121,9 @@ def test_no_process_outlives_its_view(
     qtbot.waitUntil(lambda: bool(started()), timeout=LONG_MS)
     assert shown.isVisible()
     [child] = started()
-    child.suspend()  # it does not end by itself
-    delete(shown)
-    try:
+    with frozen(child.pid):  # it does not end by itself
+        delete(shown)
         qtbot.waitUntil(lambda: not children(), timeout=10_000)
-    finally:
-        if child.is_running():
-            child.resume()
 
 
 def test_a_large_run_is_shown_whole(

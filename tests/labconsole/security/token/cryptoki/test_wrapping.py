@@ -1,7 +1,6 @@
 """Wrapped keys: they sign again, stay in the token from then on, and unwrap only as they were wrapped."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ from labconsole.security.token.cryptoki.private_keys import TokenRSAPrivateKey, 
 from labconsole.security.token.cryptoki.wrapping import Wrapper, find_wrapper, make_wrapper
 from labconsole.security.token.errors import TamperedKeyError, TokenError
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
+from tests.helpers.signals import frozen
 
 KINDS = (
     KeyKind.RSA_2048,
@@ -287,13 +287,13 @@ def test_signing_never_waits_for_a_process_that_makes_keys(
             generator.stdin.flush()
             made = json.loads(generator.stdout.readline())
             time.sleep(0.05)  # it makes an RSA key now, which takes seconds
-            generator.send_signal(signal.SIGSTOP)
-            key = threads.submit(wrapper.unwrap, bytes.fromhex(made["wrapped"]), KeyKind.P_256).result(30)
-            public_key = load_pem_public_key(made["public_key"].encode())
-            assert isinstance(public_key, ec.EllipticCurvePublicKey)
-            ecdsa = ec.ECDSA(hashes.SHA256())
-            signature = threads.submit(private_key(key, public_key).sign, MESSAGE, ecdsa).result(30)
-            public_key.verify(signature, MESSAGE, ecdsa)
+            with frozen(generator.pid):
+                key = threads.submit(wrapper.unwrap, bytes.fromhex(made["wrapped"]), KeyKind.P_256).result(30)
+                public_key = load_pem_public_key(made["public_key"].encode())
+                assert isinstance(public_key, ec.EllipticCurvePublicKey)
+                ecdsa = ec.ECDSA(hashes.SHA256())
+                signature = threads.submit(private_key(key, public_key).sign, MESSAGE, ecdsa).result(30)
+                public_key.verify(signature, MESSAGE, ecdsa)
         finally:
             generator.kill()
 
