@@ -65,7 +65,7 @@ def command(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         return _bad_usage(str(error))
     if chosen.isolated:
-        return _exit_code(_in_process(chosen, parameters), as_json=arguments.json)
+        return _exit_code(_in_process(chosen, parameters, as_json=arguments.json), as_json=arguments.json)
     return _exit_code(_here(chosen, parameters, as_json=arguments.json), as_json=arguments.json)
 
 
@@ -122,7 +122,7 @@ def _coloured(text: str) -> Text:
     return Text(text, _STYLES[text.tone] if isinstance(text, TonedText) else "")
 
 
-def _in_process(chosen: Operation[Any], parameters: Parameters) -> OperationEnd:
+def _in_process(chosen: Operation[Any], parameters: Parameters, *, as_json: bool = False) -> OperationEnd:
     """Ask for confirmation and secrets, and run it in a process of its own. Raises UserError, KeyboardInterrupt."""
     typed = _confirm(chosen, parameters)
     secrets = ask(chosen.secrets(parameters))
@@ -131,7 +131,7 @@ def _in_process(chosen: Operation[Any], parameters: Parameters) -> OperationEnd:
     with interrupts(wakeup) as interrupted:
         process = OperationProcess(chosen.name, values, wakeup.set, secrets, typed)
         try:
-            with _Progress(chosen.title) as progress:
+            with _Progress(chosen.title, as_json=as_json) as progress:
                 while process.end is None:
                     if interrupted and not process.cancelled:
                         process.cancel()
@@ -151,6 +151,7 @@ class _TerminalContext:
         self._secrets = secrets
         self._typed = typed
         self._interrupted = interrupted
+        self._as_json = as_json
         self._console = output(stderr=as_json)
 
     @property
@@ -171,7 +172,7 @@ class _TerminalContext:
         return self._secrets.get(key)
 
     def hand_over(self, title: str, secret: Secret) -> None:
-        print(f"{title}\n{secret.reveal()}\n", flush=True)
+        _show_once(title, secret, as_json=self._as_json)
 
 
 def _here(chosen: Operation[Any], parameters: Parameters, *, as_json: bool) -> OperationEnd:
@@ -196,10 +197,16 @@ def _confirm(chosen: Operation[Any], parameters: Parameters) -> str:
     return prompt_visible("> ")
 
 
-class _Progress:
-    """Prints progress, ETA and reports on standard error; secrets that are shown once go to standard output alone."""
+def _show_once(title: str, secret: Secret, *, as_json: bool) -> None:
+    """Show a secret that exists nowhere else: on standard output, unless that is JSON, which a program reads."""
+    print(f"{title}\n{secret.reveal()}\n", file=sys.stderr if as_json else sys.stdout, flush=True)
 
-    def __init__(self, title: str) -> None:
+
+class _Progress:
+    """Prints progress, ETA and reports on standard error, and secrets that are shown once."""
+
+    def __init__(self, title: str, *, as_json: bool) -> None:
+        self._as_json = as_json
         self._console = output(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -229,7 +236,7 @@ class _Progress:
             self._said = process.said
             self._bar.print(self._said)
         for title, secret in process.take_handed_over():
-            print(f"{title}\n{secret.reveal()}\n", flush=True)
+            _show_once(title, secret, as_json=self._as_json)
         if process.progress is not None:
             done, total, eta_s = process.progress.done, process.progress.total, process.progress.eta_s
             left = "" if eta_s is None or done >= total else f", {format_duration(eta_s)} left"

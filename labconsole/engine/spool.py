@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import struct
 import threading
 from collections.abc import Mapping, Sequence
@@ -184,10 +185,8 @@ class SpoolWriter:
         self._whole += len(data)
 
     def _refused(self, error: OSError) -> UserError:
-        return UserError(
-            f"Samples cannot be written to {self.path.parent}: {error.strerror}. "
-            "Free space on that disk, or choose another database with --db."
-        )
+        place = f"{self.path.parent} on {platform.node()}"  # a role may run on another host
+        return UserError(f"Samples cannot be written to {place}: {error.strerror}. Free space on that disk.")
 
 
 class SpoolSeriesWriter:

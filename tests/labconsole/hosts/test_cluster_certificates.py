@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -100,6 +101,19 @@ def test_the_command_writes_a_private_file_once(
     assert main(["hosts", "enrol", "alpha", "--file", str(file)]) == 1
     assert "exists already" in capsys.readouterr().err
     assert file.read_bytes() == content
+
+
+def test_a_program_reads_the_json_of_an_enrolment_without_its_passphrase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    file = tmp_path / "alpha.pem"
+    assert main(["hosts", "enrol", "alpha", "--file", str(file), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["file"] == str(file)
+    title, passphrase, *_ = said.err.splitlines()
+    assert title == "Passphrase of the enrolment of alpha"
+    assert Member.of_enrolment(file, Secret(passphrase)).name == "alpha"
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "bad name", "a\nb", "x" * 64, "-x", CONSOLE])

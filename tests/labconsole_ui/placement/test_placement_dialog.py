@@ -172,6 +172,26 @@ def test_what_no_host_can_do_is_refused_in_a_sentence(dialog: PlacementDialog) -
     assert placed(dialog)["sender-0"] == "tag obu, cores 4, interface eth1"
 
 
+def test_roles_take_what_they_ask_for_along(dialog: PlacementDialog) -> None:
+    selected(dialog.roles, "sender-*")
+    drop(dialog.roles, dialog.hosts, dialog.hosts.item_of(OBUS))
+    cell = dialog.requests.item(0, 2)
+    assert cell is not None
+    cell.setText("2")
+    for role, target in (("sender-*", "obu-1"), ("sender-1", "obu-2")):
+        selected(dialog.roles, role)
+        drop(dialog.roles, dialog.hosts, dialog.hosts.item_of(host(target)))
+    asked = placed(dialog)
+    assert (asked["sender-0"], asked["sender-1"]) == ("host obu-1, cores 2", "host obu-2, cores 2")
+    cell = dialog.requests.item(1, 2)
+    assert cell is not None
+    cell.setText("4")
+    selected(dialog.roles, "sender-2")
+    drop(dialog.roles, dialog.hosts, dialog.hosts.item_of(host("obu-2")))
+    assert dialog.note.text().startswith("No host suits the roles sender-2 (host obu-2, cores 4)")
+    assert placed(dialog)["sender-2"] == "host obu-1, cores 4"
+
+
 def test_hosts_of_this_computer_are_those_that_a_run_starts(qtbot: QtBot, dialog: PlacementDialog) -> None:
     selected(dialog.roles, "sender-*")
     drop(dialog.roles, dialog.hosts, dialog.hosts.item_of(host("obu-1")))

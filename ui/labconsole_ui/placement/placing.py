@@ -132,13 +132,15 @@ class Placing(QObject):
         self._do(placement, text)
 
     def _request(self, role: str, target: Target, *, shared: bool) -> RoleRequest:
-        before = next((request for request in self.placement.roles if request.role == role), None)
+        """The request of a role for this target, with the cores and the interface that the role asks for already."""
+        counts = next((one for one in self.placement.roles if one.role == role), self.placement.request(role))
+        before = (counts or RoleRequest()).model_copy(update={"role": role})
         if target.kind is TargetKind.TAG:
-            return RoleRequest(role=role, tag=target.name)
-        if shared and before is not None and before.hosts:
+            return before.model_copy(update={"host": "", "tag": target.name})
+        if shared and before.hosts:
             hosts = tuple(dict.fromkeys((*before.hosts, target.name)))
             return before.model_copy(update={"host": hosts if len(hosts) > 1 else hosts[0]})
-        return RoleRequest(role=role, host=target.name)
+        return before.model_copy(update={"host": target.name, "tag": ""})
 
     def _fault(self, request: RoleRequest, target: Target) -> str:
         """Why a request cannot be placed there."""
