@@ -16,6 +16,7 @@ from labconsole.engine.protocol import LiveFrame, event_from_json
 from labconsole.engine.queue_items import (
     Activity,
     QueueItem,
+    QueueItems,
     QueueListener,
     QueueState,
     ShownStatus,
@@ -83,7 +84,7 @@ class RunQueue:
         self._reader = Reader(database)
         self._live_hz = live_hz
         self._wake = wake or (lambda: None)
-        self._items: list[QueueItem] = []
+        self._items = QueueItems()
         self._secrets: dict[int, Mapping[str, Secret]] = {}
         self._repeated: dict[int, int] = {}
         self._recoveries = Recoveries(self._store, self._reader)
@@ -99,7 +100,7 @@ class RunQueue:
     @property
     def items(self) -> tuple[QueueItem, ...]:
         """All items of this queue, in the order in which they run."""
-        return tuple(self._items)
+        return self._items.all
 
     @property
     def repeated(self) -> Mapping[int, int]:
@@ -120,22 +121,17 @@ class RunQueue:
     @property
     def next_waiting(self) -> QueueItem | None:
         """The first waiting run that is due; None: none waits, or each waits for its time."""
-        now = wall_now()
-        waiting = (item for item in self._items if item.state is QueueState.WAITING)
-        return next((item for item in waiting if item.starts is None or item.starts <= now), None)
+        return self._items.due
 
     @property
     def starts(self) -> datetime | None:
         """When the next run begins, where nothing is in progress and all waiting runs wait for their time."""
-        if self.busy or self._paused:
-            return None
-        waiting = (item.starts for item in self._items if item.state is QueueState.WAITING)
-        return min((starts for starts in waiting if starts is not None), default=None)
+        return None if self.busy or self._paused else self._items.starts
 
     @property
     def time_left_s(self) -> float | None:
         """How long this queue is expected to be busy, s; None where that is unknown."""
-        return time_left_s(self._items, time.monotonic())
+        return time_left_s(self._items.all, time.monotonic())
 
     def shown(self, row: RunRow) -> ShownStatus:
         """The status of a run as every view shows it, however old the `row` is that a view has read."""
@@ -143,7 +139,7 @@ class RunQueue:
 
     def refresh_other_runs(self) -> None:
         """Read which other runs are live, and report a change. Raises StoreError."""
-        if self._others.poll({item.run_id for item in self._items}):
+        if self._others.poll(self._items.run_ids):
             self._changed()
 
     @property
@@ -186,31 +182,25 @@ class RunQueue:
         rows = {row.id: row for row in self._reader.live_rows()}
         expected_s = self._reader.expected_s(rows[run_ids[0]].campaign_id)
         repeats = max(repeat for _, repeat in campaign.order)
-        place = len(self._items)
-        if first:
-            places = (index for index, item in enumerate(self._items) if item.state is QueueState.WAITING)
-            place = next(places, place)
-        self._items[place:place] = [
-            replace(waiting_item(rows[run_id], repeats, expected_s.get(rows[run_id].scenario)), starts=starts)
-            for run_id in run_ids
-        ]
+        items = (waiting_item(rows[run_id], repeats, expected_s.get(rows[run_id].scenario)) for run_id in run_ids)
+        self._items.add((replace(item, starts=starts) for item in items), first=first)
         self._secrets |= dict.fromkeys(run_ids, secrets) if secrets else {}
         self._changed()
         return run_ids
 
     def repeat(self, run_id: int, secrets: Mapping[str, Secret] | None = None) -> int:
         """Put another repeat of a run's scenario at the end. Returns the new run's id; `secrets` as in `submit`."""
-        return self._add_repeat(run_id, secrets, len(self._items))
+        return self._add_repeat(run_id, secrets)
 
-    def _add_repeat(self, run_id: int, secrets: Mapping[str, Secret] | None, place: int) -> int:
-        """Put another repeat of a run's scenario at `place`. Returns its id."""
+    def _add_repeat(self, run_id: int, secrets: Mapping[str, Secret] | None, *, after: int | None = None) -> int:
+        """Put another repeat of a run's scenario at the end, or `after` another run. Returns its id."""
         new_id = self._store.add_repeat(run_id, this_process(), wall_now())
         row = self._reader.run(new_id).row
-        for item in self._items:
-            if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario):
-                self._update(item.run_id, repeats=row.repeat)
+        scenario = row.campaign_id, row.scenario
+        same = (item.run_id for item in self._items.all if (item.campaign_id, item.scenario) == scenario)
+        self._items.update(*same, repeats=row.repeat)
         expected_s = self._reader.expected_s(row.campaign_id).get(row.scenario)
-        self._items.insert(place, waiting_item(row, row.repeat, expected_s))
+        self._items.add([waiting_item(row, row.repeat, expected_s)], after=after)
         self._secrets |= {new_id: secrets} if secrets else {}
         self._changed()
         return new_id
@@ -227,26 +217,21 @@ class RunQueue:
 
     def move(self, run_id: int, offset: int) -> None:
         """Move a waiting item by `offset` places among the waiting ones."""
-        waiting = [index for index, item in enumerate(self._items) if item.state is QueueState.WAITING]
-        place = next((place for place, index in enumerate(waiting) if self._items[index].run_id == run_id), None)
-        if place is None:
-            return
-        target = min(max(place + offset, 0), len(waiting) - 1)
-        self._items.insert(waiting[target], self._items.pop(waiting[place]))
+        self._items.move(run_id, offset)
         self._changed()
 
     def remove(self, run_id: int) -> None:
         """Remove a waiting item; its run is marked cancelled."""
-        if any(item.run_id == run_id and item.state is QueueState.WAITING for item in self._items):
+        if any(item.run_id == run_id for item in self._items.waiting):
             self._end(run_id, RunStatus.CANCELLED, _REMOVED)
-            self._items = [item for item in self._items if item.run_id != run_id]
+            self._items.remove({run_id})
             self._changed()
 
     def cancel(self, run_id: int) -> None:
         """Cancel the running item (by the ladder) or remove a waiting one; returns at once."""
         if self._job is not None and self._job.run_id == run_id:
             self._job.worker.cancel()
-            self._update(run_id, activity=Activity.CANCELLING)
+            self._items.update(run_id, activity=Activity.CANCELLING)
             self._changed()
         else:
             self.remove(run_id)
@@ -256,12 +241,11 @@ class RunQueue:
         for item in self.items:
             if item.state is QueueState.RUNNING:
                 self.cancel(item.run_id)
-        waiting = [item.run_id for item in self._items if item.state is QueueState.WAITING]
-        self._stop_waiting(waiting, _REMOVED, keep=False)
+        self._stop_waiting([item.run_id for item in self._items.waiting], _REMOVED, keep=False)
 
     def clear_done(self) -> None:
         """Forget the items that are done; their runs stay in the store."""
-        self._items = [item for item in self._items if item.state is not QueueState.DONE]
+        self._items.remove({item.run_id for item in self.items if item.state is QueueState.DONE})
         self._changed()
 
     def roles(self, run_id: int) -> tuple[str, ...]:
@@ -325,7 +309,7 @@ class RunQueue:
             return
         task = {"t": "run", "database": str(self.database), "run_id": item.run_id, "live_hz": self._live_hz}
         self._job = _Job(item.run_id, WorkerProcess(task, self._wake, self._secrets.get(item.run_id)))
-        self._update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING, begun_s=time.monotonic())
+        self._items.update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING, begun_s=time.monotonic())
         self._changed()
 
     def _take_over(self, dead: Collection[LiveRun]) -> None:
@@ -388,7 +372,7 @@ class RunQueue:
         rate = frame.done / elapsed if elapsed > 0 and frame.done else None
         eta = max(0, frame.total - frame.done) / rate if rate and frame.total else None
         shown = None if frame.progress == TIME_PROGRESS.name else rate
-        self._update(run_id, done=frame.done, total=frame.total, elapsed_s=elapsed, rate=shown, eta_s=eta)
+        self._items.update(run_id, done=frame.done, total=frame.total, elapsed_s=elapsed, rate=shown, eta_s=eta)
         if self._live_hz:
             for listener in self.listeners:
                 listener.live(run_id, frame)
@@ -402,7 +386,7 @@ class RunQueue:
             self._show_finished(job.run_id, RunStatus.FAILED, str(error))
             return
         if job.yielded and not job.worker.cancelled:
-            self._update(job.run_id, state=QueueState.WAITING, status=row.status, begun_s=None)
+            self._items.update(job.run_id, state=QueueState.WAITING, status=row.status, begun_s=None)
             self._changed()
             return
         if self._others.waiting:
@@ -427,11 +411,10 @@ class RunQueue:
 
     def _repeat_disturbed(self, run_id: int, reason: str) -> None:
         """Repeat a run next whose figures are not judged because it was disturbed: once, and never a repeat of it."""
-        place = next((place for place, item in enumerate(self._items) if item.run_id == run_id), None)
-        if place is None or run_id in self._repeated.values():
+        if self._items.find(run_id) is None or run_id in self._repeated.values():
             return
         try:
-            new_id = self._add_repeat(run_id, self._secrets.get(run_id), place + 1)
+            new_id = self._add_repeat(run_id, self._secrets.get(run_id), after=run_id)
         except StoreError as error:  # a full disk, say: the figures that there are stay
             sentence = f"Not judged, and not repeated: {reason}. {error}"
         else:
@@ -450,13 +433,13 @@ class RunQueue:
         self._show_finished(run_id, status, reason)
 
     def _show_finished(self, run_id: int, status: RunStatus, reason: str) -> None:
-        begun = {item.run_id: item.begun_s for item in self._items}.get(run_id)
-        took_s = None if begun is None else time.monotonic() - begun
+        item = self._items.find(run_id)
+        took_s = None if item is None or item.begun_s is None else time.monotonic() - item.begun_s
         ended = {"state": QueueState.DONE, "status": status, "activity": None, "reason": reason}
-        self._update(run_id, **ended, eta_s=None, took_s=took_s)
+        self._items.update(run_id, **ended, eta_s=None, took_s=took_s)
         self._ended[run_id] = status
         with suppress(StoreError):
-            self._others.poll({item.run_id for item in self._items})
+            self._others.poll(self._items.run_ids)
         self._changed()
         for listener in self.listeners:
             listener.finished(run_id, status)
@@ -466,11 +449,11 @@ class RunQueue:
         plugins = Plugins.discover()
         purposes: dict[tuple[int, str], list[str]] = {}
         ending: dict[int, str] = {}
-        for item in self._items:
+        for item in self._items.waiting:
             key = (item.campaign_id, item.scenario)
-            if item.state is QueueState.WAITING and key not in purposes:
+            if key not in purposes:
                 purposes[key] = self._needs(item.run_id, refused, plugins)
-            if item.state is QueueState.WAITING and purposes[key]:
+            if purposes[key]:
                 ending[item.run_id] = purposes[key][0]
         for purpose in sorted(set(ending.values())):
             reason = (
@@ -486,12 +469,10 @@ class RunQueue:
             self._store.mark_ended(list(run_ids), RunStatus.QUEUED, status, reason, wall_now())
         except StoreError:  # a full disk, say: the next console marks them
             status = RunStatus.FAILED
-        stopped = set(run_ids)
-        self._items = [
-            replace(item, state=QueueState.DONE, status=status, reason=reason) if item.run_id in stopped else item
-            for item in self._items
-            if keep or item.run_id not in stopped
-        ]
+        if keep:
+            self._items.update(*run_ids, state=QueueState.DONE, status=status, reason=reason)
+        else:
+            self._items.remove(run_ids)
         self._ended |= dict.fromkeys(run_ids, status)
         self._changed()
         for run_id in run_ids:
@@ -507,12 +488,9 @@ class RunQueue:
             return []  # its trial cannot be loaded: that is reported when the run starts
         return [request.purpose for request in needed if request.key in refused]
 
-    def _update(self, run_id: int, **changes: Any) -> None:
-        self._items = [replace(item, **changes) if item.run_id == run_id else item for item in self._items]
-
     def _changed(self) -> None:
         if self._secrets:  # forget those of runs that are done or removed
-            left = {item.run_id for item in self._items if item.state is not QueueState.DONE}
+            left = {item.run_id for item in self.items if item.state is not QueueState.DONE}
             self._secrets = {run_id: secrets for run_id, secrets in self._secrets.items() if run_id in left}
         self._follow()
         for listener in self.listeners:
@@ -520,7 +498,7 @@ class RunQueue:
         self._wake()
 
     def _follow(self) -> None:
-        live = {item.run_id: item.shown for item in (*self._others.items, *self._items)}
+        live = {item.run_id: item.shown for item in (*self._others.items, *self.items)}
         self._shown = {**self._others.ended, **self._ended, **live}
 
 

@@ -1,13 +1,14 @@
-"""One run in the queue, as every view shows it, and the protocol of listeners to the queue."""
+"""The runs in the queue, as every view shows them, and the protocol of listeners to the queue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
+from labconsole.clock import wall_now
 from labconsole.engine.protocol import LiveFrame
 from labconsole.model.series import Event
 from labconsole.processes import Console
@@ -89,6 +90,67 @@ def waiting_item(row: RunRow, repeats: int, expected_s: float | None = None) -> 
         status=RunStatus.QUEUED,
         expected_s=expected_s,
     )
+
+
+class QueueItems:
+    """The items of one queue, in the order in which they run."""
+
+    def __init__(self) -> None:
+        self.all: tuple[QueueItem, ...] = ()
+
+    @property
+    def run_ids(self) -> set[int]:
+        """The runs of all items."""
+        return {item.run_id for item in self.all}
+
+    @property
+    def waiting(self) -> list[QueueItem]:
+        """Those that wait."""
+        return [item for item in self.all if item.state is QueueState.WAITING]
+
+    @property
+    def due(self) -> QueueItem | None:
+        """The first waiting one whose time has come; None: none waits, or each waits for its time."""
+        now = wall_now()
+        return next((item for item in self.waiting if item.starts is None or item.starts <= now), None)
+
+    @property
+    def starts(self) -> datetime | None:
+        """The first time for which a waiting one waits."""
+        return min((item.starts for item in self.waiting if item.starts is not None), default=None)
+
+    def find(self, run_id: int) -> QueueItem | None:
+        """The item of a run."""
+        return next((item for item in self.all if item.run_id == run_id), None)
+
+    def add(self, items: Iterable[QueueItem], *, first: bool = False, after: int | None = None) -> None:
+        """Add items at the end, with `first` ahead of all that wait, or `after` the item of another run."""
+        place = len(self.all)
+        if first and self.waiting:
+            place = self.all.index(self.waiting[0])
+        elif (other := self.find(after) if after is not None else None) is not None:
+            place = self.all.index(other) + 1
+        self.all = (*self.all[:place], *items, *self.all[place:])
+
+    def move(self, run_id: int, offset: int) -> None:
+        """Move a waiting item by `offset` places among the waiting ones."""
+        item, waiting = self.find(run_id), self.waiting
+        if item is None or item not in waiting:
+            return
+        place = waiting.index(item)
+        waiting.insert(min(max(place + offset, 0), len(waiting) - 1), waiting.pop(place))
+        ordered = iter(waiting)
+        self.all = tuple(next(ordered) if other.state is QueueState.WAITING else other for other in self.all)
+
+    def remove(self, run_ids: Iterable[int]) -> None:
+        """Remove the items of these runs."""
+        removed = set(run_ids)
+        self.all = tuple(item for item in self.all if item.run_id not in removed)
+
+    def update(self, *run_ids: int, **changes: Any) -> None:
+        """Change fields of the items of these runs."""
+        changed = set(run_ids)
+        self.all = tuple(replace(item, **changes) if item.run_id in changed else item for item in self.all)
 
 
 class QueueListener(Protocol):
