@@ -55,7 +55,7 @@ LATENCY_COMMAND = {"do": "latency"}
 _P99 = 0.99
 
 _BATCH = 512
-_SEALED_BATCH = 64
+_SEALED_BATCH = 128
 """Fewer at a time where each is opened, so that credit and acknowledgements are not delayed."""
 _PUMP_S = 0.1
 _GATHER_S = 0.004

@@ -37,7 +37,7 @@ _BATCH = 512
 _SEALED_BATCH = 256
 _AHEAD_PER_THREAD = 128
 """Messages that each crypto thread may be ahead of the link."""
-_GATHER_S = 0.020
+_GATHER_S = 0.060
 """In a closed loop, sealed messages are sent many at a time: a few at a time they would cost each role twice the CPU.
 Not longer than until half of those that were ordered are ready, so that the crypto threads always have work."""
 _RECORD_NS = 20_000_000
@@ -226,6 +226,8 @@ class SenderRole(LinkRole):
             while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
                 due = max(self._done, schedule.due(now_ns()))
                 ahead.order(min(due, self._done + most))
+                if schedule.rate is None:
+                    ahead.gather(min(most // 2, due - self._done), min(_left_s(schedule.end_ns), _GATHER_S))
                 batch = ahead.take(min(_SEALED_BATCH, self._link.capacity))
                 if batch:
                     sent = self._link.send_messages([sealed.message for sealed in batch], batch[0].stamp_offset)
@@ -240,8 +242,6 @@ class SenderRole(LinkRole):
                     )
                     self._record_key_uses(batch)
                     self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
-                    if schedule.rate is None:
-                        ahead.gather(most // 2, _GATHER_S)
                 with self.restoring():
                     if batch:
                         self._link.pump(0)
@@ -268,13 +268,11 @@ class SenderRole(LinkRole):
         if schedule.rate is None or not ready:
             if schedule.rate is None and self.connection.engine.blocked:
                 time.sleep(_DRAIN_S)
-            left_s = max(0.0, (schedule.end_ns - now_ns()) / 1e9)
-            self._link.pump(min(left_s, _PUMP_S))
+            self._link.pump(min(_left_s(schedule.end_ns), _PUMP_S))
             return
         due_ns = int(schedule.due_ns(self._done))
-        left_s = max(0.0, (due_ns - now_ns()) / 1e9)
-        self._link.pump(min(max(0.0, left_s - _SLEEP_S), _PUMP_S))
-        left_s = max(0.0, (due_ns - now_ns()) / 1e9)
+        self._link.pump(min(max(0.0, _left_s(due_ns) - _SLEEP_S), _PUMP_S))
+        left_s = _left_s(due_ns)
         if left_s <= _SLEEP_S:
             time.sleep(left_s)
 
@@ -353,3 +351,8 @@ class SenderRole(LinkRole):
             )
         if self.connection.engine.blocked:
             raise UserError(f"The last messages could not be written {within}: is the link to the broker too slow?")
+
+
+def _left_s(until_ns: int) -> float:
+    """Seconds until then, 0 afterwards."""
+    return max(0.0, (until_ns - now_ns()) / 1e9)
