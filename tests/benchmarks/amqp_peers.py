@@ -10,10 +10,10 @@ the host name of its connection has no port (Java refuses such an SNI), and its 
 Test 0 is peer to peer, without the broker: the console's and the arrow's sender, each connected to its receiver.
 
 The broker is warm: each contender sends through it six times before the rounds, since its rate rises over the first two
-million messages. A rate is the number of messages by the time
-from the first sending to the last arrival. In Tests 3 and 4 each round also asks `openssl speed` how much this machine
-signs at that time. Prints each run, then medians and the ratios asked for. A figure of this machine at this moment,
-never a test.
+million messages. A rate is the number of messages by the time from the first sending to the last arrival. In Tests 3
+and 4 each round also asks `openssl speed` how much this machine signs at that time. The open loop comes in turn with
+bare sockets. Prints each run, then medians and the ratios asked for. A figure of this machine at this moment, never a
+test.
 """
 
 from __future__ import annotations
@@ -36,13 +36,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 from proton import VERSION as PROTON_VERSION
 
 from labconsole.paths import HOME_VARIABLE
+from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_identities import lab_identities
+from labconsole_amqp.link.connection import Endpoint
 from labconsole_amqp.wire.payload import load_payload
-from tests.labconsole_amqp.lab_pki import LabCa
+from tests.benchmarks.amqp_bare_sockets import latencies_ms
+from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.real_broker import HOST, RealBroker
 
 QUEUE = "labconsole"
@@ -78,6 +82,7 @@ class Bench:
 
     folder: Path
     broker: RealBroker
+    client: IdentityFiles
     kame: Path | None
     arrow: Path | None
     payloads: dict[str, Path]
@@ -90,6 +95,16 @@ class Bench:
     def port(self, test: int) -> int:
         """The broker's port for a test."""
         return self.broker.port if test == 1 else self.broker.tls_port
+
+    @property
+    def secure(self) -> Endpoint:
+        """The broker's TLS port."""
+        return self.broker.secure(tls_of(self.client, trust=lab_identities().authority_file))
+
+    @property
+    def plain(self) -> Endpoint:
+        """The broker's port without TLS, for anybody."""
+        return Endpoint(HOST, self.broker.port)
 
     def rate(self, contender: str, test: int, payload: str) -> float:
         """Messages per second of one run."""
@@ -203,6 +218,10 @@ def figures(bench: Bench, rounds: int) -> None:
         _, metrics, _ = bench.run(test=2, payload="fpl-tac", loop="open", rate=1000.0, count=20_000, warm_up=1000)
         p50, p99 = metrics["latency_p50"], metrics["latency_p99"]
         print(f"Open loop, TLS, 1,000/s: p50 {p50:.3f}, p99 {p99:.3f} ms (asked for: 0.2, 0.5)", flush=True)
+        for what, endpoint in (("TLS", bench.secure), ("plain", bench.plain)):
+            bare = latencies_ms(endpoint, QUEUE, bench.payloads["fpl-tac"].read_bytes(), 1000.0, 20_000)[1000:]
+            p50, p99 = np.quantile(bare, (0.5, 0.99))
+            print(f"    bare sockets, {what}: p50 {p50:.3f}, p99 {p99:.3f} ms", flush=True)
     for test, asked in ((1, 5), (2, 10)):
         times = [bench.run(test=test, payload="small", count=10)[1]["connect_time"] for _ in range(rounds)]
         print(f"Connecting, Test {test}: {statistics.median(times):.1f} ms (asked for: {asked})", flush=True)
@@ -268,8 +287,7 @@ def main() -> None:
         folder = Path(name)
         os.environ[HOME_VARIABLE] = str(folder / "home")
         ca = LabCa(folder / "pki")
-        for end in ("client", "recipient"):
-            ca.issue(end)
+        client, _ = (ca.issue(end) for end in ("client", "recipient"))
         trust = folder / "trust.pem"
         trust.write_text(lab_identities().authority_file.read_text() + ca.ca_file.read_text())
         payloads = {}
@@ -281,7 +299,7 @@ def main() -> None:
             clients=("client", "state-a", "state-b"),
         )  # fmt: skip
         with broker:
-            bench = Bench(folder, broker, arguments.kame, arguments.arrow, payloads, arguments.settings)
+            bench = Bench(folder, broker, client, arguments.kame, arguments.arrow, payloads, arguments.settings)
             for test in (1, 2):
                 for _ in range(_WARMING_RUNS):
                     for contender in contenders(bench, test):
