@@ -217,12 +217,13 @@ class RunQueue:
 
     def move(self, run_id: int, offset: int) -> None:
         """Move a waiting item by `offset` places among the waiting ones."""
-        self._items.move(run_id, offset)
-        self._changed()
+        if self._items.waits(run_id):
+            self._items.move(run_id, offset)
+            self._changed()
 
     def remove(self, run_id: int) -> None:
         """Remove a waiting item; its run is marked cancelled."""
-        if any(item.run_id == run_id for item in self._items.waiting):
+        if self._items.waits(run_id):
             self._end(run_id, RunStatus.CANCELLED, _REMOVED)
             self._items.remove({run_id})
             self._changed()

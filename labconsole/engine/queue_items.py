@@ -119,6 +119,10 @@ class QueueItems:
         """The first time for which a waiting one waits."""
         return min((item.starts for item in self.waiting if item.starts is not None), default=None)
 
+    def waits(self, run_id: int) -> bool:
+        """Whether a run waits."""
+        return any(item.run_id == run_id for item in self.waiting)
+
     def find(self, run_id: int) -> QueueItem | None:
         """The item of a run."""
         return next((item for item in self.all if item.run_id == run_id), None)
@@ -133,11 +137,9 @@ class QueueItems:
         self.all = (*self.all[:place], *items, *self.all[place:])
 
     def move(self, run_id: int, offset: int) -> None:
-        """Move a waiting item by `offset` places among the waiting ones."""
-        item, waiting = self.find(run_id), self.waiting
-        if item is None or item not in waiting:
-            return
-        place = waiting.index(item)
+        """Move the item of a run that waits by `offset` places among the waiting ones."""
+        waiting = self.waiting
+        place = next(place for place, item in enumerate(waiting) if item.run_id == run_id)
         waiting.insert(min(max(place + offset, 0), len(waiting) - 1), waiting.pop(place))
         ordered = iter(waiting)
         self.all = tuple(next(ordered) if other.state is QueueState.WAITING else other for other in self.all)

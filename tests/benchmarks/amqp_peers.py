@@ -287,7 +287,8 @@ def main() -> None:
         folder = Path(name)
         os.environ[HOME_VARIABLE] = str(folder / "home")
         ca = LabCa(folder / "pki")
-        client, _ = (ca.issue(end) for end in ("client", "recipient"))
+        client = ca.issue("client")
+        ca.issue("recipient")
         trust = folder / "trust.pem"
         trust.write_text(lab_identities().authority_file.read_text() + ca.ca_file.read_text())
         payloads = {}

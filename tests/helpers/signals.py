@@ -47,6 +47,9 @@ def frozen(pid: int) -> Iterator[None]:
 
 def _has_stopped(process: psutil.Process) -> bool:
     """Whether each thread of the process has stopped; where they have no states of their own, the process."""
-    threads = Path(f"/proc/{process.pid}/task").glob("*/stat")
-    states = {thread.read_text().rpartition(") ")[2][0] for thread in threads}
+    try:
+        threads = Path(f"/proc/{process.pid}/task").glob("*/stat")
+        states = {thread.read_text().rpartition(") ")[2][0] for thread in threads}
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a thread has just ended
     return states <= {"T"} and process.status() == psutil.STATUS_STOPPED

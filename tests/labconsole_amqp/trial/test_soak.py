@@ -24,7 +24,7 @@ from labconsole_amqp.trial import message_table
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.disk_space import disk_needed
 from labconsole_amqp.wire.envelope import message_number
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
+from tests.labconsole_amqp.lab import Lab, ProcessLab
 from tests.labconsole_amqp.synthetic_samples import (
     MS,
     Tables,
@@ -327,24 +327,16 @@ def test_a_few_seconds_of_soak_with_real_processes(tmp_path: Path) -> None:
     assert outcome.failure is None, outcome.failure
     assert (outcome.figures["sent"], outcome.figures["lost"]) == (2_000, 0)
     assert outcome.figures["latency_mean"] > 0
-    assert share_of_rate(outcome) > 0.5
+    assert outcome.verdicts["the rate was kept"] == "pass"
     assert outcome.verdicts[STEADY["memory"]] == "unknown", "it is too short"
-    drifts = outcome.labelled("memory_drift")
-    assert "worker" in drifts and drifts.keys() <= {"sender-0", "receiver-0", "broker", "worker"}, "read often enough"
-    assert all("the run is too short" in one.not_judged for one in drifts.values())
+    assert {"sender-0", "receiver-0", "broker", "worker"} == outcome.labelled("memory_drift").keys()
+    assert all("the run is too short" in one.not_judged for one in outcome.labelled("memory_drift").values())
     live = outcome.frame.channels["latency"]
     assert (live.count, outcome.frame.total) == (2_000, 2_000)
     assert live.minimum == pytest.approx(outcome.figures["latency_min"] * MS)
     taken = sum(file.stat().st_size for file in (tmp_path / "run").glob("*.spool"))
     needed = disk_needed(outcome.parameters)
     assert 0.3 * needed.during_run < taken < needed.during_run
-
-
-def share_of_rate(outcome: Outcome) -> float:
-    """The share of the rate that arrived. A busy computer does not keep it in a few seconds, but most of it."""
-    (kept,) = (one for one in outcome.evaluation.verdicts if one.name == "the rate was kept")
-    share: float = kept.evidence["share"]
-    return share
 
 
 def read_usage(lab: Lab) -> None:
@@ -357,12 +349,11 @@ def test_a_soak_that_is_stopped_is_evaluated_for_the_time_it_ran(tmp_path: Path)
     outcome = Lab(tmp_path / "run", during=lambda lab: (lab.until("received", 900), lab.cancel())).run(
         test=1, loop="soak", rate=1_000.0, hours=1.0, payload="small"
     )
-    assert outcome.figures["received"] == outcome.figures["sent"] < 100_000
+    assert outcome.figures["received"] == outcome.figures["sent"] < 3_000
     assert outcome.figures["lost"] == 0, "what was sent has arrived before the receiver stopped"
-    assert outcome.verdicts["all messages arrived"] == "pass"
-    assert share_of_rate(outcome) > 0.5
+    assert outcome.verdicts["all messages arrived"] == outcome.verdicts["the rate was kept"] == "pass"
     lines = TRIAL.curves(outcome.parameters, outcome.samples, outcome.samples.events)
-    assert max(one.t_s[-1] for one in lines) < 100
+    assert max(one.t_s[-1] for one in lines) < 3
 
 
 def test_a_soak_whose_sender_is_killed_keeps_what_was_recorded(tmp_path: Path) -> None:

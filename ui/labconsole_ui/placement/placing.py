@@ -133,8 +133,8 @@ class Placing(QObject):
 
     def _request(self, role: str, target: Target, *, shared: bool) -> RoleRequest:
         """The request of a role for this target, with the cores and the interface that the role asks for already."""
-        counts = next((one for one in self.placement.roles if one.role == role), self.placement.request(role))
-        before = (counts or RoleRequest()).model_copy(update={"role": role})
+        named = next((one for one in self.placement.roles if one.role == role), self.placement.request(role))
+        before = (named or RoleRequest()).model_copy(update={"role": role})
         if target.kind is TargetKind.TAG:
             return before.model_copy(update={"host": "", "tag": target.name})
         if shared and before.hosts:
