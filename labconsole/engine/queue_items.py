@@ -105,18 +105,19 @@ class QueueItems:
 
     @property
     def waiting(self) -> list[QueueItem]:
-        """Those that wait."""
+        """The items that wait."""
         return [item for item in self.all if item.state is QueueState.WAITING]
 
     @property
     def due(self) -> QueueItem | None:
-        """The first waiting one whose time has come; None: none waits, or each waits for its time."""
+        """The first waiting item whose time has come; None: none waits, or each waits for its time."""
         now = wall_now()
-        return next((item for item in self.waiting if item.starts is None or item.starts <= now), None)
+        waiting = (item for item in self.all if item.state is QueueState.WAITING)  # asked for at each turn of the queue
+        return next((item for item in waiting if item.starts is None or item.starts <= now), None)
 
     @property
     def starts(self) -> datetime | None:
-        """The first time for which a waiting one waits."""
+        """The first time for which an item waits."""
         return min((item.starts for item in self.waiting if item.starts is not None), default=None)
 
     def waits(self, run_id: int) -> bool:

@@ -226,8 +226,10 @@ class SenderRole(LinkRole):
             while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
                 due = max(self._done, schedule.due(now_ns()))
                 ahead.order(min(due, self._done + most))
-                if schedule.rate is None:
+                if schedule.rate is None and self._done > schedule.first:  # figures count from the first one's sending
                     ahead.gather(min(most // 2, due - self._done), min(_left_s(schedule.end_ns), _GATHER_S))
+                    if schedule.over(self._done, now_ns()):
+                        break
                 batch = ahead.take(min(_SEALED_BATCH, self._link.capacity))
                 if batch:
                     sent = self._link.send_messages([sealed.message for sealed in batch], batch[0].stamp_offset)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from labconsole_amqp.roles.sealing_pool import SealedMessage, SealingPool
+from tests.labconsole_amqp.lab import run
 
 
 def sealed(sequence: int) -> SealedMessage:
@@ -86,3 +88,26 @@ def test_gathering_ends_with_enough_messages_or_with_its_time() -> None:
         ahead.gather(4, 10.0)
         assert len(ahead.take(8)) == 4
         assert time.monotonic() - began < 5
+
+
+def test_the_first_message_is_not_held_back_until_others_are_sealed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A run's rates count from the first sending on: what is sealed before would take no time."""
+    calls: list[str] = []
+    gather, take = SealingPool.gather, SealingPool.take
+
+    def gathers(pool: SealingPool, count: int, timeout_s: float) -> None:
+        calls.append("gather")
+        gather(pool, count, timeout_s)
+
+    def takes(pool: SealingPool, limit: int) -> list[SealedMessage]:
+        taken = take(pool, limit)
+        calls.extend(["sent"] if taken else [])
+        return taken
+
+    monkeypatch.setattr(SealingPool, "gather", gathers)
+    monkeypatch.setattr(SealingPool, "take", takes)
+    outcome = run(tmp_path / "run", test=3, count=300, payload="small")
+    assert outcome.failure is None and outcome.figures["received"] == 300
+    assert calls[:2] == ["sent", "gather"]

@@ -190,6 +190,10 @@ def test_roles_take_what_they_ask_for_along(dialog: PlacementDialog) -> None:
     drop(dialog.roles, dialog.hosts, dialog.hosts.item_of(host("obu-2")))
     assert dialog.note.text().startswith("No host suits the roles sender-2 (host obu-2, cores 4)")
     assert placed(dialog)["sender-2"] == "host obu-1, cores 4"
+    for role in ("sender-1", "sender-*"):
+        selected(dialog.roles, role)
+        drop(dialog.roles, dialog.hosts, dialog.hosts.item_of(HERE if role == "sender-1" else host("obu-1")))
+    assert placed(dialog)["sender-1"] == "host obu-1, cores 4", "as the others of its group"
 
 
 def test_hosts_of_this_computer_are_those_that_a_run_starts(qtbot: QtBot, dialog: PlacementDialog) -> None:

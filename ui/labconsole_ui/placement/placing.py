@@ -132,15 +132,22 @@ class Placing(QObject):
         self._do(placement, text)
 
     def _request(self, role: str, target: Target, *, shared: bool) -> RoleRequest:
-        """The request of a role for this target, with the cores and the interface that the role asks for already."""
-        named = next((one for one in self.placement.roles if one.role == role), self.placement.request(role))
-        before = (named or RoleRequest()).model_copy(update={"role": role})
+        """The request of a role or pattern for this target, with what its roles ask for already.
+
+        Where these differ: with the most cores, and with an interface that is the only one.
+        """
+        mine = RoleRequest(role=role)
+        asked = [request for name in self.names if mine.matches(name) and (request := self.placement.request(name))]
+        interfaces = {request.interface for request in asked if request.interface}
+        needs = {
+            "cores": max((request.cores for request in asked), default=0),
+            "interface": interfaces.pop() if len(interfaces) == 1 else "",
+        }
         if target.kind is TargetKind.TAG:
-            return before.model_copy(update={"host": "", "tag": target.name})
-        if shared and before.hosts:
-            hosts = tuple(dict.fromkeys((*before.hosts, target.name)))
-            return before.model_copy(update={"host": hosts if len(hosts) > 1 else hosts[0]})
-        return before.model_copy(update={"host": target.name, "tag": ""})
+            return mine.model_copy(update={**needs, "tag": target.name})
+        before = [host for request in asked for host in request.hosts] if shared else []
+        hosts = tuple(dict.fromkeys((*before, target.name)))
+        return mine.model_copy(update={**needs, "host": hosts if len(hosts) > 1 else target.name})
 
     def _fault(self, request: RoleRequest, target: Target) -> str:
         """Why a request cannot be placed there."""
