@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,10 +130,18 @@ _QUIET_INTERVAL_NS = 1_000_000_000
 """Between reports where no live view wants any: the worker must still see that the role progresses."""
 
 
+class RoleChannel(Protocol):
+    """The way from a role to its worker."""
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message; of live frames, only the newest must arrive."""
+
+
 class RoleProcess:
     """`RoleContext` of this process: spool, live channels and commands."""
 
-    def __init__(self, channel: ChildChannel, task: Mapping[str, Any]) -> None:
+    def __init__(self, channel: RoleChannel, task: Mapping[str, Any]) -> None:
+        """`task` is a role's task (`launcher.role_task`) with its spool and its files. Raises UserError: these fail."""
         self._channel = channel
         self._name: str = task["name"]
         self._settings: Mapping[str, Any] = task["settings"]
@@ -278,7 +286,7 @@ def _interval_ns(hz: float) -> int:
     return int(1e9 / hz) if hz > 0 else _QUIET_INTERVAL_NS
 
 
-def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
+def conduct_role(channel: RoleChannel, context: RoleProcess, target: str) -> bool:
     """Run the role through its phases, and report its result or its first fault. True if all went well."""
     faults: list[str] = []
     refused: list[str] = []
@@ -330,7 +338,7 @@ def main() -> int:
         channel.close()
         return 1
     channel.listen(context.on_message)
-    ended_well = _conduct(channel, context, task["target"])
+    ended_well = conduct_role(channel, context, task["target"])
     channel.close()
     return 0 if ended_well else 1
 

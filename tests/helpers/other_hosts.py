@@ -11,7 +11,6 @@ from typing import Any
 
 from labconsole.engine.launcher import ChildRole, RoleStart, role_task
 from labconsole.engine.protocol import encode_line
-from labconsole.engine.run_context import WorkerContext
 
 NOWHERE = "/the-console-is-elsewhere"
 """It replaces each of the console's folders, so that a role that opens a path of the console finds nothing."""
@@ -96,14 +95,3 @@ class OtherHosts:
 
     def finish(self) -> None:
         """Spools are on this disk."""
-
-    @property
-    def context_type(self) -> type[WorkerContext]:
-        """For a `TrialLab`: the context of a run whose roles are started here."""
-        launcher = self
-
-        class Context(WorkerContext):
-            def __init__(self, *arguments: Any) -> None:
-                super().__init__(*arguments, launcher=launcher)
-
-        return Context

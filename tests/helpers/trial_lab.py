@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from labconsole.engine.launcher import Launcher, LocalLauncher
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.run_context import WorkerContext
 from labconsole.errors import UserError
@@ -16,6 +17,7 @@ from labconsole.model.parameters import Parameters
 from labconsole.model.series import Event
 from labconsole.model.trial import Trial
 from labconsole.security.secrets import Secret
+from tests.helpers.role_threads import RoleThreads
 from tests.helpers.spool_samples import SpoolSamples
 
 LIVE_HZ = 20.0
@@ -55,12 +57,14 @@ class TrialLab(Generic[P, R]):
 
     trial: Trial[P]
     outcome: type[R]
-    context_type: type[WorkerContext] = WorkerContext
+    roles: type[LocalLauncher | RoleThreads] = LocalLauncher
+    """What starts the roles; `RoleThreads` where their processes are not what is tested."""
 
     def __init__(
         self,
         folder: Path,
         *,
+        launcher: Launcher | None = None,
         live_hz: float = LIVE_HZ,
         secrets: Mapping[str, Secret] | None = None,
         during: Callable[[Self], None] | None = None,
@@ -71,7 +75,7 @@ class TrialLab(Generic[P, R]):
         self._over = threading.Event()
         self._fault: Exception | None = None
         self.artefacts: dict[str, bytes] = {}
-        self.context = self.context_type(
+        self.context = WorkerContext(
             self,  # type: ignore[arg-type]
             folder,
             1,
@@ -80,6 +84,7 @@ class TrialLab(Generic[P, R]):
             self._keep,
             self.trial.live,
             self.trial.commands,
+            launcher or self.roles(),
         )
 
     def send(self, message: Mapping[str, Any]) -> None:

@@ -37,15 +37,14 @@ class HostLab(Lab):
         secrets: Mapping[str, Secret] | None = None,
         during: Callable[[HostLab], None] | None = None,
     ) -> None:
-        self.launcher = OtherHosts(folder.with_name(f"{folder.name}-hosts"), ADDRESSES, console)
-        self.context_type = self.launcher.context_type  # type: ignore[misc]
-        super().__init__(folder, secrets=secrets, during=during)
+        self.hosts = OtherHosts(folder.with_name(f"{folder.name}-hosts"), ADDRESSES, console)
+        super().__init__(folder, launcher=self.hosts, secrets=secrets, during=during)
 
     def shown(self) -> bytes:
         """Environment and command line of all roles, once they have loaded their secrets."""
         while not self.context.frame().begin_ns and not self.wait(0.005):
             pass
-        return b"".join(role.shown() for role in self.launcher.roles.values())
+        return b"".join(role.shown() for role in self.hosts.roles.values())
 
 
 class Found:
@@ -63,14 +62,14 @@ class Found:
 
     def keeps_secrets(self, *more: str) -> None:
         """No secret is on a host's disk, or shown by the system; no keyring was asked."""
-        secrets = [secret.reveal() for role in self.lab.launcher.roles.values() for secret in role.secrets.values()]
+        secrets = [secret.reveal() for role in self.lab.hosts.roles.values() for secret in role.secrets.values()]
         for secret in (*secrets, *more):
             assert len(secret) > 5 and secret.encode() not in self.shown
-        for path in filter(Path.is_file, self.lab.launcher.folder.rglob("*")):
+        for path in filter(Path.is_file, self.lab.hosts.folder.rglob("*")):
             octets = path.read_bytes()
             assert PRIVATE_KEY_MARK not in octets, path
             assert not any(secret.encode() in octets for secret in secrets), path
-        asked = {name: role.asked_for for name, role in self.lab.launcher.roles.items()}
+        asked = {name: role.asked_for for name, role in self.lab.hosts.roles.items()}
         assert {name: path.read_text() for name, path in asked.items() if path.exists()} == {}
 
 
@@ -96,7 +95,7 @@ def test_each_test_runs_with_the_labs_identities(home: Path, tmp_path: Path, tes
     found.is_whole()
     if test > 1:
         found.keeps_secrets()
-        assert set(found.lab.launcher.roles["sender-0"].secrets), "a key of the lab has a passphrase"
+        assert set(found.lab.hosts.roles["sender-0"].secrets), "a key of the lab has a passphrase"
     checks = next(event for event in found.outcome.events_named("connected") if event.source == "sender-0")
     [tcp] = [check for check in checks.data["checks"] if check["name"] == "TCP"]
     assert tcp["evidence"]["peer"].startswith(ADDRESSES["broker"])

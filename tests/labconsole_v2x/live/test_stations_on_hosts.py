@@ -21,11 +21,7 @@ ADDRESSES = {"receiver": "127.0.0.2", "stations": "127.0.0.3"}
 def on_hosts(folder: Path, *console: Path, **settings: Any) -> Outcome:
     """A short run of two processes of stations and a receiver."""
     hosts = OtherHosts(folder.with_name(f"{folder.name}-hosts"), ADDRESSES, console)
-
-    class HostLab(LiveLab):
-        context_type = hosts.context_type
-
-    return HostLab(folder).run(**{"processes": 2, **settings})
+    return LiveLab(folder, launcher=hosts).run(**{"processes": 2, **settings})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has 127.0.0.2 from the start")

@@ -1,0 +1,31 @@
+"""Files that are expensive to create, created once per test run: all its test processes read the same ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+
+def shared_once(tmp_path_factory: pytest.TempPathFactory, name: str, create: Callable[[Path], None]) -> Path:
+    """The folder `name` that `create` has filled, in this process or in another one of the same test run.
+
+    It is read-only: a test that writes works on a copy (`shutil.copytree`). An attempt that fails leaves nothing.
+    """
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder = base / "shared" / name
+    folder.parent.mkdir(exist_ok=True)
+    with FileLock(folder.with_name(f"{name}.lock")):
+        if not folder.exists():
+            draft = folder.with_name(f"{name}.draft")
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir()
+            create(draft)
+            draft.rename(folder)
+    return folder
