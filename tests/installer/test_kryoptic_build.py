@@ -72,7 +72,7 @@ def test_a_failed_build_is_explained(output: str, said: str) -> None:
     assert said in kryoptic_build.explain_cargo(output)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
 def test_the_locked_crates_build_a_module(tmp_path: Path) -> None:
     library = kryoptic_build.build(tmp_path, Path(sys.executable))

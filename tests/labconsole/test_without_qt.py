@@ -70,7 +70,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     folder = tmp_path_factory.mktemp("without qt")
     profile = folder / "small.toml"
     profile.write_text('format = 1\nkind = "amqp.messaging"\n[parameters]\ntest = 2\ncount = 100\n')
-    options = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-q", "--basetemp", str(folder / "t")]
+    options = ["-o", "addopts=", "--import-mode=importlib", "-m", "not nightly", "-q", "--basetemp", str(folder / "t")]
     plugins = ["-p", "no:pytest-qt", "-p", "no:cacheprovider"]
     here = Path(__file__).parent
     commands = {

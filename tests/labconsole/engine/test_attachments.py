@@ -219,7 +219,7 @@ def _kept_capture(shown: Mapping[str, Any]) -> dict[str, Any]:
     return kept[0] if kept else {"size": 0}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_200_mb_are_attached_exported_bundled_and_imported_in_flat_memory(tmp_path: Path) -> None:
     with closing(Bench(tmp_path)) as bench:

@@ -23,7 +23,7 @@ def test_a_longer_run_takes_hardly_more_memory(kind: str, tmp_path: Path) -> Non
     assert long < BOUND_MB
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("numbered", (False, True))
 @pytest.mark.parametrize("kind", ("csv", "parquet"))
 def test_five_million_messages_stay_under_the_bound(kind: str, numbered: bool, tmp_path: Path) -> None:

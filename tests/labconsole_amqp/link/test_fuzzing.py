@@ -1,6 +1,6 @@
 """Faulty and hostile peers: the broker serves its other clients, a client fails with one sentence; no crash, no hang.
 
-The suite throws some hundred mutants; `pytest -m slow` throws `LABCONSOLE_MUTANTS` (200,000) at each end.
+The suite throws some hundred mutants; `pytest -m nightly` throws `LABCONSOLE_MUTANTS` (200,000) at each end.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def test_broker_survives_mutants_and_serves_the_others() -> None:
         send_mutants(broker.plain, psutil.Process(), FEW)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(0)
 def test_broker_survives_many_mutants() -> None:
     with broker_process() as (process, endpoint):
@@ -243,7 +243,7 @@ def test_client_of_a_hostile_broker_ends_with_a_sentence() -> None:
     meet_mutants(FEW // 3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(0)
 def test_client_survives_many_hostile_brokers() -> None:
     meet_mutants(MANY)

@@ -31,7 +31,7 @@ def _kind(name: str, *marks: pytest.MarkDecorator) -> Any:
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
-KINDS = [_kind("rabbitmq"), _kind("artemis", pytest.mark.slow), _kind("broker-j", pytest.mark.slow)]
+KINDS = [_kind("rabbitmq"), _kind("artemis", pytest.mark.nightly), _kind("broker-j", pytest.mark.nightly)]
 LIMITS = {"rabbitmq": "any size is", "artemis": "any size is", "broker-j": "up to 536,870,912 B are"}
 
 

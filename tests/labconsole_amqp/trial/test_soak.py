@@ -380,7 +380,7 @@ def test_a_run_that_needs_more_disk_than_is_free_does_not_start(tmp_path: Path) 
     assert TRIAL.disk_bytes(AmqpParameters(loop="sweep")) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_minutes_of_soak_stay_level(tmp_path: Path) -> None:
     settings = {"test": 2, "loop": "soak", "rate": 1_000.0, "hours": 0.1, "numbered": True, "reconnect": 10.0}
     outcome = ProcessLab(tmp_path / "run", during=read_usage).run(**settings)
@@ -389,7 +389,7 @@ def test_minutes_of_soak_stay_level(tmp_path: Path) -> None:
     assert outcome.verdicts[STEADY["memory"]] == "pass", outcome.evaluation.verdicts
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_evaluation_of_millions_takes_no_more_memory(tmp_path: Path) -> None:
     from tests.benchmarks.amqp_soak import fill, measured
 

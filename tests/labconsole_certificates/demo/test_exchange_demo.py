@@ -107,7 +107,7 @@ def test_consoles_with_different_matrices_are_reported(tmp_path: Path) -> None:
     assert faults([seen, differing], {}) == ["The consoles do not agree on whether State B trusts State A."]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_forty_states(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pki", "demo", "--states", "40"]) == FINISHED
     assert "1560 of 1560 directed pairs proven" in capsys.readouterr().out

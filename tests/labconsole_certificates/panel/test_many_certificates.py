@@ -52,7 +52,7 @@ class Work:
         self._monkeypatch.setattr(owner, name, counted)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_forty_states_are_opened_found_and_selected_in_few_pieces(
     qtbot: QtBot, forty: None, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

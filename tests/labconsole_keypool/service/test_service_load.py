@@ -21,7 +21,7 @@ def table_4_1(folder: Path, scenario: int) -> Outcome:
     return LiveLab(folder).run(**parameters)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_table_4_1_at_ten_times_its_speed(tmp_path: Path) -> None:
     outcome = table_4_1(tmp_path / "run", 0)
@@ -29,7 +29,7 @@ def test_table_4_1_at_ten_times_its_speed(tmp_path: Path) -> None:
     assert (outcome.figures["processed"], outcome.figures["dropped"]) == (3000, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(5400)
 def test_table_4_1_unscaled_with_rsa_keys(tmp_path: Path) -> None:
     outcome = table_4_1(tmp_path / "run", 1)

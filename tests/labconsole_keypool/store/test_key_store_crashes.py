@@ -131,7 +131,7 @@ def test_a_dozen_kills_lose_no_key_and_give_none_out_twice(herd: Herd) -> None:
     kill_at_random_moments(herd, rounds=3, seed=4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_hundred_kills_lose_no_key_and_give_none_out_twice(herd: Herd) -> None:
     kill_at_random_moments(herd, rounds=50, seed=2026)
 

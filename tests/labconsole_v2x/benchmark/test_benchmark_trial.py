@@ -135,7 +135,7 @@ def test_curves_and_distributions_show_each_execution(whole: Timed) -> None:
     assert all((curve.t_s >= 0).all() for curve in curves)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_single_core_without_openssl_leaves_the_rest_out(tmp_path: Path) -> None:
     outcome = run(tmp_path / "run", openssl=False, cores=1, curve="p384")
     assert outcome.failure is None
@@ -180,7 +180,7 @@ def test_cold_chain_takes_longer_than_a_known_one(operations: PacketOperations) 
     assert cold > 1.5 * known
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_token_signs_and_verifies(tmp_path: Path) -> None:
     outcome = run(tmp_path / "run", backend="token", openssl=False)
     assert outcome.failure is None

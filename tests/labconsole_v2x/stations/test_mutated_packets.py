@@ -1,6 +1,6 @@
 """A receiver counts every damaged packet, raises for none, and keeps its memory in a flood of unknown certificates.
 
-`LABCONSOLE_MUTATED_PACKETS=1000000 pytest -m slow -k mutated -s` runs a million by hand and prints the counts.
+`LABCONSOLE_MUTATED_PACKETS=1000000 pytest -m nightly -k mutated -s` runs a million by hand and prints the counts.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def test_two_thousand_mutated_packets_are_counted_and_none_raises() -> None:
     check_outcome(2_000, NEVER | times | content)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_a_hundred_thousand_mutated_packets_are_counted_and_none_raises() -> None:
     check_outcome(MUTATED_PACKETS, NEVER)
@@ -154,7 +154,7 @@ def packets_with_fresh_digests(count: int) -> Iterator[bytes]:
         yield BASIC + encode_signed_data("sha256", tbs, encode_signer(digest=number.to_bytes(8, "big")), signature)
 
 
-@pytest.mark.parametrize("count", [3_000, pytest.param(50_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3_000, pytest.param(50_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("order", CheckOrder)
 def test_flood_with_unknown_certificates_keeps_memory(order: CheckOrder, count: int) -> None:
     lab = Lab()

@@ -215,7 +215,7 @@ def test_cases_of_each_kind_pass_with_keys_in_a_token(tmp_path: Path, token: str
     assert outcome.figures == {"passed": 14, "failed": 0, "not_tested": 22, "functions_passed": 10}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_cases_pass_with_keys_in_a_token(tmp_path: Path, token: str) -> None:
     outcome = run_with_token(tmp_path, token)
     assert outcome.figures == {"passed": 36, "failed": 0, "not_tested": 0, "functions_passed": 10}

@@ -30,8 +30,8 @@ from tests.helpers.signals import frozen
 
 KINDS = (
     KeyKind.RSA_2048,
-    pytest.param(KeyKind.RSA_3072, marks=pytest.mark.slow),
-    pytest.param(KeyKind.RSA_4096, marks=pytest.mark.slow),
+    pytest.param(KeyKind.RSA_3072, marks=pytest.mark.nightly),
+    pytest.param(KeyKind.RSA_4096, marks=pytest.mark.nightly),
     KeyKind.P_256,
 )
 MESSAGE = b"to be signed"
