@@ -38,3 +38,58 @@ def test_processes_that_are_interrupted_accept_it_in_a_suite_that_ignores_it(num
     finally:
         signal.signal(signal.Signals[number], before)
     assert started.communicate(timeout=60)[0] == "False\n"
+
+
+SERIAL = """
+import os, time
+from pathlib import Path
+import pytest
+
+def log(text):
+    with Path(os.environ["LOG"]).open("a") as file:
+        file.write(text + "\\n")
+
+@pytest.mark.serial
+@pytest.mark.parametrize("number", range(3))
+def test_serial(number):
+    log(f"serial begins {os.getpid()}")
+    time.sleep(0.05)
+    log(f"serial ends {os.getpid()}")
+
+@pytest.mark.parametrize("number", range(6))
+def test_other(number):
+    log("other begins")
+    time.sleep(0.3 if number == 5 else 0.05)
+    log("other ends")
+"""
+
+
+def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_sample.py").write_text(SERIAL, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial\n", encoding="utf-8")
+    log = tmp_path / "log"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.helpers.suite_schedule",
+        "-n",
+        "3",
+        "--dist=worksteal",
+    ]
+    environment = {**os.environ, "LOG": str(log), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "9 passed" in done.stdout, done.stdout + done.stderr
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert all(line.startswith("other") for line in lines[:12]) and len(lines) == 18
+    assert len({line.split()[2] for line in lines[12:]}) == 1
+    assert [line.split()[1] for line in lines[12:]] == ["begins", "ends"] * 3

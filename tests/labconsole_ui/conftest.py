@@ -21,12 +21,6 @@ from labconsole_ui.theme.theme import Theme, ThemeMode
 KIND = "amqp.messaging"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ignore warnings of Qt's offscreen platform about windows."""
-    for item in items:
-        item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
-
-
 @pytest.fixture(scope="session")
 def theme(qapp: QApplication) -> Theme:
     return Theme(qapp, ThemeMode.LIGHT)
