@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import sys
 import threading
@@ -81,10 +82,19 @@ def qtbot(qtbot: QtBot) -> QtBot:
     return qtbot
 
 
+@pytest.fixture(scope="session")
+def new_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Paths of homes, none of which exists."""
+    return (tmp_path_factory.getbasetemp() / "homes" / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of the user's data in this test; the developer's keyring stays out of it."""
-    home = tmp_path / "home"
+def own_home(new_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the user's data in this test; the developer's keyring stays out of it.
+
+    It is not in the test's `tmp_path`: most tests need no folder, and pytest looks at all that it has made for a new one.
+    """
+    home = next(new_homes)
     monkeypatch.setenv("LABCONSOLE_HOME", str(home))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return home
