@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,25 @@ def test_processes_that_are_interrupted_accept_it_in_a_suite_that_ignores_it(num
     finally:
         signal.signal(signal.Signals[number], before)
     assert started.communicate(timeout=60)[0] == "False\n"
+
+
+def test_no_test_module_imports_from_another_one() -> None:
+    """What two need is in a `conftest.py` or a helper module: a test module can then be run, moved and split alone."""
+    importing = {
+        f"{path.relative_to(ROOT)}: {module}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for module in imported_modules(path)
+        if module.startswith("tests.") and module.rpartition(".")[2].startswith("test_")
+    }
+    assert importing == set()
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Dotted names of the modules that a file imports, or imports names from."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name for name in names if ROOT.joinpath(*name.split(".")).with_suffix(".py").is_file())
