@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,17 +70,8 @@ def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path:
     (tmp_path / "test_sample.py").write_text(SERIAL, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial\n", encoding="utf-8")
     log = tmp_path / "log"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "tests.helpers.suite_schedule",
-        "-n",
-        "3",
-        "--dist=worksteal",
-    ]
+    options = "-q -p tests.helpers.suite_schedule -n 3 --dist=worksteal".split()
+    command = [sys.executable, "-m", "pytest", *options]
     environment = {**os.environ, "LOG": str(log), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [*command, "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
@@ -93,3 +86,25 @@ def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path:
     assert all(line.startswith("other") for line in lines[:12]) and len(lines) == 18
     assert len({line.split()[2] for line in lines[12:]}) == 1
     assert [line.split()[1] for line in lines[12:]] == ["begins", "ends"] * 3
+
+
+def test_no_test_module_imports_from_another_one() -> None:
+    """What two need is in a `conftest.py` or a helper module: a test module can then be run, moved and split alone."""
+    importing = {
+        f"{path.relative_to(ROOT)}: {module}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for module in imported_modules(path)
+        if module.startswith("tests.") and module.rpartition(".")[2].startswith("test_")
+    }
+    assert importing == set()
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Dotted names of the modules that a file imports, or imports names from."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name for name in names if ROOT.joinpath(*name.split(".")).with_suffix(".py").is_file())

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole.engine.child_channel import ChildChannel
 from labconsole.engine.launcher import Launcher, LocalLauncher, RoleStart, RunFiles
-from labconsole.engine.protocol import ChannelFrame, LiveFrame, RoleValues, event_to_json
+from labconsole.engine.protocol import ChannelFrame, LiveFrame, MessageChannel, RoleValues, event_to_json
 from labconsole.engine.role_handle import RoleChild
 from labconsole.engine.run_commands import RunCommands
 from labconsole.engine.spool import SpoolAttachment, SpoolWriter
@@ -87,7 +86,7 @@ class WorkerContext:
 
     def __init__(
         self,
-        channel: ChildChannel,
+        channel: MessageChannel,
         directory: Path,
         seed: int,
         live_hz: float,

@@ -11,6 +11,14 @@ import pytest
 from filelock import FileLock
 
 
+def copy_database(database: Path, copy: Path) -> Path:
+    """Copy a database to which no process writes, with its log; returns `copy`."""
+    for suffix in ("", "-wal"):
+        if (file := database.with_name(database.name + suffix)).exists():
+            shutil.copy(file, copy.with_name(copy.name + suffix))
+    return copy
+
+
 def shared_once(tmp_path_factory: pytest.TempPathFactory, name: str, create: Callable[[Path], None]) -> Path:
     """The folder `name` that `create` has filled, in this process or in another one of the same test run.
 

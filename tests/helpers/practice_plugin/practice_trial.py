@@ -44,10 +44,9 @@ COUNTED = Series(
     (Column("number", "i8", "msg", "Number"), Column("t_ns", "i8", "ns", "Time", by_clock=True)),
 )
 FAULTS = (
-    *("none", "refuse", "fault", "exit", "print", "deaf", "stall", "fork", "close fault", "slow prepare"),
+    *("none", "refuse", "fault", "exit", "prints", "deaf", "stall", "fork", "close fault", "slow prepare"),
     *(
         "trial fault",
-        "trial prints",
         "evaluate fault",
         "evaluate slowly",
         "disturbed",
@@ -130,7 +129,7 @@ class CounterRole(Role):
                 raise ValueError("three is not a number")
             case "exit":
                 os._exit(7)
-            case "print":
+            case "prints":
                 print("a stray line of a role")
                 self._fault = "none"
             case "stall":
@@ -167,7 +166,7 @@ class CountingTrial(Trial[CountingParameters]):
     def run(self, parameters: CountingParameters, context: RunContext) -> None:
         context.event("process", "The worker's process.", pid=os.getpid(), group=os.getpgid(0))
         context.artefact("word.txt", "text/plain", parameters.word.encode())
-        if parameters.fault == "trial prints":
+        if parameters.fault == "prints":
             print("a stray line of the trial")
             os.write(1, b"half a line on descriptor 1")
             context.event("after", "Said after half a line.")

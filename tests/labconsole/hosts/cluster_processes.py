@@ -21,7 +21,7 @@ from labconsole.paths import HOME_VARIABLE
 from tests.helpers.host_network import Loopback, Network
 from tests.helpers.signals import interruptible
 
-_START_S = 30.0
+_START_S = 120.0
 
 
 class Served:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from labconsole.model.placement import Placement
 from labconsole.model.series import Column, Series
 from labconsole.store.records import RunDetail, RunStatus
 from tests.helpers.practice import Bench
-from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 from tests.labconsole.hosts.host_runs import held, run
 
 SERIES = Series(
@@ -157,15 +157,6 @@ class Quiet:
     def secret(self, key: str) -> None: ...
 
     def hand_over(self, title: str, secret: object) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
-    """A cluster with the hosts alpha and beta, of which the clock of beta is another one."""
-    with cluster(home) as found:
-        found.joins("alpha", home.parent / "alpha")
-        found.joins("beta", home.parent / "beta", clock_shift="5000000000000")
-        yield found
 
 
 def staying(bench: Bench, running: ClusterProcesses, count: int) -> RunDetail:
