@@ -9,12 +9,14 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from labconsole import __version__
 from labconsole.cli.arguments import command_parser
 from labconsole.documentation import Documentation, anchor_of
 
@@ -158,3 +160,18 @@ def test_site_is_built_and_loads_nothing_from_the_network(tmp_path: Path) -> Non
     ]
     assert len(loaded) > 500
     assert [address for address in loaded if address.startswith(("http:", "https:", "//"))] == []
+
+
+def test_changelog_has_a_place_for_what_comes_and_then_the_installed_version() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", headings[1])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
+
+
+def test_each_changelog_entry_is_one_line() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("## Unreleased")[2]
+    lines = [line for line in text.splitlines() if line and not line.startswith(("#", "- ", "Each issue "))]
+    assert lines == []
+    assert [line for line in text.splitlines() if len(line) > 300] == []
