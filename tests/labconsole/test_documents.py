@@ -175,3 +175,11 @@ def test_each_changelog_entry_is_one_line() -> None:
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "- ", "Each issue "))]
     assert lines == []
     assert [line for line in text.splitlines() if len(line) > 300] == []
+
+
+def test_each_measurement_names_its_machine_and_date() -> None:
+    text = (DOCS / "measurements.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| what \|.*\| machine, date \|.*\n\| ---.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    rows = [line for table in tables for line in table.splitlines()]
+    assert len(rows) > 80
+    assert [row for row in rows if not re.search(r"\| [^|\d][^|]*, \d{4}-\d\d-\d\d \|", row)] == []
