@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Before numpy is imported: else its BLAS starts a thread for each core in every process of a run; each spins before it
 # sleeps, which disturbs measurements. Nothing here does linear algebra.

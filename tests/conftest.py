@@ -92,7 +92,7 @@ def new_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def own_home(new_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of the user's data in this test; the developer's keyring stays out of it.
 
-    It is not in the test's `tmp_path`: most tests need no folder, and pytest looks at all that it has made for a new one.
+    It is not in the test's `tmp_path`: most tests need no folder, and each new one makes pytest list all before it.
     """
     home = next(new_homes)
     monkeypatch.setenv("LABCONSOLE_HOME", str(home))

@@ -70,7 +70,7 @@ def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path:
     (tmp_path / "test_sample.py").write_text(SERIAL, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial\n", encoding="utf-8")
     log = tmp_path / "log"
-    options = "-q -p tests.helpers.suite_schedule -n 3 --dist=worksteal".split()
+    options = ["-q", "-p", "tests.helpers.suite_schedule", "-n", "3", "--dist=worksteal"]
     command = [sys.executable, "-m", "pytest", *options]
     environment = {**os.environ, "LOG": str(log), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -8,8 +8,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 from labconsole.cli.main import main
 from tests.helpers.worker_threads import workers_in_threads
@@ -17,29 +19,32 @@ from tests.helpers.worker_threads import workers_in_threads
 ROOT = Path(__file__).parents[2]
 
 
-def sample(folder: Path) -> tuple[Path, str]:
-    """The package of the sample, written into `folder`, and its entry point."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+def sample(folder: Path) -> Path:
+    """The files of the sample, written into `folder` as CONTRIBUTING.md lays them out; returns their folder."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Add a trial")[2]
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    door = re.search(r'```toml\n\[project\.entry-points\."labconsole\.plugins"\]\n(.*?)```', text, re.DOTALL)
+    project, profile = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[:2]
     assert code is not None
-    assert door is not None
-    package = folder / "labconsole_dice"
+    package = folder / "dice" / "labconsole_dice"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(code.group(1), encoding="utf-8")
-    return package, door.group(1)
+    (package.parent / "pyproject.toml").write_text(project, encoding="utf-8")
+    (package.parent / "dice.toml").write_text(profile, encoding="utf-8")
+    return package.parent
 
 
-def test_the_trial_in_contributing_runs(
+def test_the_trial_in_contributing_is_installed_and_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, door = sample(tmp_path / "site")
-    metadata = tmp_path / "site" / "labconsole_dice-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: labconsole-dice\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text("[labconsole.plugins]\n" + door.replace('"', ""))
-    profile = tmp_path / "dice.toml"
-    profile.write_text('format = 1\nkind = "dice"\n[parameters]\nthrows = 6000\n')
+    project = sample(tmp_path)
+    profile = project / "dice.toml"
+    # As `pip install --no-build-isolation` does: both ways need no package that the console's environment lacks.
+    _editable, wheel = (
+        next(WheelBuilder(str(project)).build(directory=str(tmp_path / version), versions=[version]))
+        for version in ("editable", "standard")
+    )
+    with ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path / "home"))
@@ -76,7 +81,7 @@ def test_the_trial_in_contributing_runs(
 @pytest.mark.timeout(600)
 def test_the_types_of_the_trial_in_contributing_are_checked_against_the_installed_console(tmp_path: Path) -> None:
     """From a folder without configuration, as a plugin author would: what is wrong is found, too."""
-    package, _ = sample(tmp_path)
+    package = sample(tmp_path) / "labconsole_dice"
     module = package / "__init__.py"
     right = module.read_text(encoding="utf-8")
     assert set(re.findall(r"^from (labconsole\S*) import", right, re.MULTILINE)) == {"labconsole.api"}

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from labconsole import __version__
 from labconsole.cli.arguments import command_parser
 from labconsole.documentation import Documentation, anchor_of
 
@@ -165,3 +167,26 @@ def test_site_is_built_and_loads_nothing_from_the_network(tmp_path: Path) -> Non
     ]
     assert len(loaded) > 500
     assert [address for address in loaded if address.startswith(("http:", "https:", "//"))] == []
+
+
+def test_changelog_has_a_place_for_what_comes_and_then_the_installed_version() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", headings[1])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
+
+
+def test_each_changelog_entry_is_one_line() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("## Unreleased")[2]
+    lines = [line for line in text.splitlines() if line and not line.startswith(("#", "- ", "Each issue "))]
+    assert lines == []
+    assert [line for line in text.splitlines() if len(line) > 300] == []
+
+
+def test_each_measurement_names_its_machine_and_date() -> None:
+    text = (DOCS / "measurements.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| what \|.*\| machine, date \|.*\n\| ---.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    rows = [line for table in tables for line in table.splitlines()]
+    assert len(rows) > 80
+    assert [row for row in rows if not re.search(r"\| [^|\d][^|]*, \d{4}-\d\d-\d\d \|", row)] == []
