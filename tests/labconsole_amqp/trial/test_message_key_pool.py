@@ -19,21 +19,17 @@ from labconsole_amqp.envelopes.content_format import ContentKeys
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
 from labconsole_amqp.envelopes.signing import KeySigner
-from labconsole_amqp.link.connection import connect
-from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.identities import RunIdentities, secret_requests
 from labconsole_amqp.trial.messaging_run import role_specs
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.payload import load_payload
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
-from tests.labconsole_amqp.link.test_revocation import States, states
-from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
-from tests.labconsole_amqp.trial.test_envelopes_in_runs import replaying
-from tests.labconsole_amqp.trial.test_token_message_keys import NAMES, PIN, in_token, office
-
-__all__ = ["office", "states"]
+from tests.labconsole_amqp.lab import Lab, ProcessLab
+from tests.labconsole_amqp.message_token import PIN, in_token
+from tests.labconsole_amqp.other_clients import inject, replaying
+from tests.labconsole_amqp.run_judgements import all_good, refusals
+from tests.labconsole_amqp.states import NAMES, States
 
 POOL: dict[str, Any] = {"test": 3, "envelope": "cose", "payload": "small", "message_keys": "pool", "patience": 2.0}
 OF_KEYS = {"key_load_time", "key_load_p99", "key_sign_time", "key_sign_p99", "key_destroy_time", "key_destroy_p99"}
@@ -118,10 +114,6 @@ def test_replays_are_refused(tmp_path: Path) -> None:
     assert refusals(outcome) == {"replayed": 5}
 
 
-def refusals(outcome: Outcome) -> dict[str, float]:
-    return {reason: metric.value for reason, metric in outcome.labelled("failed_verifications").items()}
-
-
 @pytest.mark.usefixtures("lab_home")
 def test_a_key_that_is_not_of_the_pool_is_unknown(tmp_path: Path) -> None:
     """The lab's own key in a file, which signs messages in other runs, has signed no list here."""
@@ -135,11 +127,7 @@ def test_a_key_that_is_not_of_the_pool_is_unknown(tmp_path: Path) -> None:
 
     def during(lab: Lab) -> None:
         lab.until("received", 10)
-        with connect(endpoint(lab, tls=True)) as connection:
-            sender = Sender(connection, "labconsole")
-            while not len(sender.send_messages([message], layout_of(message).stamp.start)):
-                sender.pump(0.1)
-            assert sender.drain(5) == 0
+        inject(lab, [(message, layout_of(message).stamp.start)], tls=True)
 
     outcome = Lab(tmp_path / "run", during=during).run(**POOL | {"count": 200, "loop": "open", "rate": 100.0})
     assert outcome.failure is None

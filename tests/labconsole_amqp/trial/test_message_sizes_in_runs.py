@@ -11,15 +11,14 @@ import pytest
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.envelopes.formats import HARDENED
-from labconsole_amqp.link.connection import connect
-from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.wire.envelope import MessageParts, encode, message_number
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import serving
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
-from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
+from tests.labconsole_amqp.other_clients import inject
+from tests.labconsole_amqp.run_judgements import all_good, refusals
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -122,19 +121,13 @@ def test_a_payload_that_is_not_the_messages_is_refused(numbered: bool, refused: 
         number = message_number(0, 5)
         other = next(body for body in bodies if body != payloads.of_message(number))
         changed = payloads.of_message(number)[:-1] + b"?"
-        with connect(endpoint(lab)) as connection:
-            sender = Sender(connection, "labconsole")
-            for body in (other, changed):
-                message, stamp = encode(MessageParts(body), message_id=number if numbered else None)
-                while not len(sender.send_messages([message], stamp)):
-                    sender.pump(0.1)
-            assert sender.drain(5) == 0
+        message_id = number if numbered else None
+        inject(lab, [encode(MessageParts(body), message_id=message_id) for body in (other, changed)], tls=False)
 
     lab = Lab(tmp_path / "run", during=forge)
     outcome = lab.run(test=1, count=200, loop="open", rate=400.0, numbered=numbered, **UNIFORM)
     assert outcome.failure is None, outcome.failure
-    failed = outcome.labelled("failed_verifications")
-    assert {reason: metric.value for reason, metric in failed.items()} == refused
+    assert refusals(outcome) == refused
     assert outcome.frame.channels["failed"].count == sum(refused.values())
 
 

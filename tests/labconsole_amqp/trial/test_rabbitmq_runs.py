@@ -24,7 +24,7 @@ from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
 from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
-from tests.labconsole_amqp.trial.test_amqp_trial import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
+from tests.labconsole_amqp.run_judgements import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
 
 pytestmark = [
     pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq"))),

@@ -16,10 +16,8 @@ from labconsole.security.private_files import PRIVATE_KEY_MARK
 from labconsole.security.secrets import Secret
 from tests.helpers.other_hosts import OtherHosts
 from tests.labconsole_amqp.lab import Lab, Outcome
-from tests.labconsole_amqp.link.test_revocation import States, states
-from tests.labconsole_amqp.trial.test_followed_identities import SETTINGS as FOLLOWED
-
-__all__ = ["states"]
+from tests.labconsole_amqp.run_settings import FOLLOWED
+from tests.labconsole_amqp.states import States
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 and /proc are Linux's")
 
@@ -159,9 +157,11 @@ def test_a_wrong_passphrase_names_the_consoles_file(home: Path, tmp_path: Path) 
 
 
 def test_roles_keep_their_identities_when_those_of_the_database_change(states: States, tmp_path: Path) -> None:
+    renew = states.prepared(states.alpha, "alpha-client")
+
     def change(lab: HostLab) -> None:
         lab.until("received", 50)
-        states.named(states.alpha, "alpha-client")
+        renew()
         states.crl(states.alpha, "alpha-client")
 
     lab = HostLab(tmp_path / "run", states.store.directory.parent, during=change)

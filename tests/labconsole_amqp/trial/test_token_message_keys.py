@@ -9,41 +9,15 @@ from typing import Any
 import psutil
 import pytest
 
-from labconsole.security.pki.records import Origin, TokenKey
 from labconsole.security.secrets import Secret
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole.security.token.named_tokens import save_configuration
-from labconsole.security.token.remote_private_key import make_token_key
-from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.issuing import issue
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.identities import RunIdentities
 from labconsole_amqp.trial.messaging_run import role_specs
-from tests.labconsole.security.pki.pki_lab import VALID, named
 from tests.labconsole_amqp.lab import Outcome, ProcessLab
-from tests.labconsole_amqp.link.test_revocation import States, states
-
-__all__ = ["states"]
-
-PIN = Secret("1234-user")
-NAMES = {"sender_identity": "alpha-client", "receiver_identity": "beta-client", "broker_identity": "beta-broker"}
-
-
-def in_token(states: States, name: str, kind: KeyKind, label: str = "") -> None:
-    """An identity of Alpha whose key is in the token `office`; with `label` the database names that key instead."""
-    public_key = make_token_key("office", name, kind, PIN)
-    profile = CertificateProfile.MESSAGE_SIGNING
-    certificate = issue(states.alpha.issuer, public_key, named(name), (), profile, VALID)
-    with states.store.change() as change:
-        change.add_key(states.alpha.state.id, name, public_key, TokenKey("office", label or name))
-        change.name_identity(name, change.add_certificate(certificate, origin=Origin.ISSUED, profile=profile).id)
-
-
-@pytest.fixture
-def office(states: States, tmp_path: Path) -> None:
-    save_configuration("office", make_softhsm_token(tmp_path / "office", "office", PIN, Secret("5678-officer")))
+from tests.labconsole_amqp.message_token import PIN, in_token
+from tests.labconsole_amqp.states import NAMES, States
 
 
 def run(folder: Path, pin: Secret = PIN, **settings: Any) -> Outcome:
