@@ -10,14 +10,14 @@ from contextlib import contextmanager
 
 from tests.helpers.signals import interruptible
 
-COMMAND = [sys.executable, "-m", "labconsole.cli.main", "broker"]
+_COMMAND = [sys.executable, "-m", "labconsole.cli.main", "broker"]
 
 
 @contextmanager
 def broker_command(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, int]]]:
     """The command, and its ports by scheme; killed at the end if it still runs."""
     with interruptible():
-        process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*_COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         ports = {}

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from labconsole.paths import HOME_VARIABLE, pki_dir
-from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities, lab_message_identity
+from labconsole.security.lab_identities import (
+    STATE_A,
+    STATE_B,
+    lab_identities,
+    lab_message_identity,
+    lab_token_identity,
+)
+from labconsole.security.token import softhsm
 from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.connection import Connection, connect
-from tests.helpers.shared_once import shared_once
+from tests.helpers.shared_once import common_folder, shared_once
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa
-from tests.labconsole_amqp.message_token import copy_office, create_office
+from tests.labconsole_amqp.message_token import copied_office, create_office
+from tests.labconsole_amqp.real_broker import missing
 from tests.labconsole_amqp.run_files import Files, create_files, serving_files
+from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq, shared_rabbitmq
 from tests.labconsole_amqp.states import States, copied_states, create_states
 
 
 def _create_lab(home: Path) -> None:
-    """The lab identities, and those for messages with keys of other types."""
+    """The lab identities, those for messages with keys of other types, and the lab's token."""
     lab_identities(home / "pki")
     for state in (STATE_A, STATE_B):
         lab_message_identity(state, KeyType.P_256, home / "pki")
+    if softhsm.library() is not None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(HOME_VARIABLE, str(home))
+            lab_token_identity(STATE_A, KeyType.P_256)
 
 
 @pytest.fixture(scope="session")
@@ -62,17 +76,26 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> LabCa:
     return LabCa(tmp_path_factory.mktemp("pki"))
 
 
+@pytest.fixture(scope="session")
+def _states_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shared_once(tmp_path_factory, "amqp-states", create_states)
+
+
 @pytest.fixture
-def states(own_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[States]:
+def states(own_home: Path, _states_template: Path) -> Iterator[States]:
     """Two States in the certificate database of the test's home."""
-    with copied_states(shared_once(tmp_path_factory, "amqp-states", create_states), pki_dir()) as states:
+    with copied_states(_states_template, pki_dir()) as states:
         yield states
 
 
 @pytest.fixture
-def office(states: States, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The token `office` in the home with the States."""
-    copy_office(shared_once(tmp_path_factory, "amqp-office", create_office), tmp_path / "office")
+def office(
+    own_home: Path, _states_template: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[States]:
+    """The same with a token, whose keys sign for Alpha."""
+    template = shared_once(tmp_path_factory, "amqp-office", partial(create_office, _states_template))
+    with copied_office(template, tmp_path / "office") as states:
+        yield states
 
 
 @pytest.fixture(scope="session")
@@ -85,4 +108,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 def files_broker(files: Files) -> Iterator[RunningBroker]:
     """A broker that accepts the good ones, and user `operator`."""
     with serving_files(files.broker, files) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedRabbitmq]:
+    """A running RabbitMQ for all tests; without it they are skipped."""
+    if (reason := missing("rabbitmq")) is not None:
+        pytest.skip(reason)
+    with shared_rabbitmq(common_folder(tmp_path_factory) / "amqp-rabbitmq") as running:
         yield running

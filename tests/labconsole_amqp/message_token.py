@@ -1,10 +1,13 @@
-"""A SoftHSM token `office` in tests, whose keys sign messages for the State Alpha."""
+"""The two States with a SoftHSM token `office`, in which keys of Alpha sign messages."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from labconsole.paths import pki_dir
 from labconsole.security.pki.records import Origin, TokenKey
 from labconsole.security.secrets import Secret
 from labconsole.security.token import softhsm
@@ -16,32 +19,47 @@ from labconsole.security.token.remote_private_key import make_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import issue
 from tests.labconsole.security.pki.pki_lab import VALID, named
-from tests.labconsole_amqp.states import States
+from tests.labconsole_amqp.states import States, copied_states
 
 OFFICE = "office"
 PIN = Secret("1234-user")
+SIGNERS = {KeyKind.RSA_2048: "rsa-signer", KeyKind.P_256: "ec-signer"}
+"""Identities of Alpha by the kind of their key in the token."""
+SUCCESSOR = "ec-successor"
+OTHER_KEY = "other-key"
+"""An identity for which the database names the key of another one."""
 _CONFIGURATION = "configuration.json"
 
 
-def create_office(folder: Path) -> None:
-    """Create the token in a folder, which tests copy: a process of its own initialises it."""
-    configuration = make_softhsm_token(folder, OFFICE, PIN, Secret("5678-officer"))
+def create_office(states_template: Path, folder: Path) -> None:
+    """Create token and identities in a folder that tests copy: four processes of the token's module are needed."""
+    token = folder / OFFICE
+    configuration = make_softhsm_token(token, OFFICE, PIN, Secret("5678-officer"))
     (folder / _CONFIGURATION).write_text(configuration.model_dump_json())
+    save_configuration(OFFICE, configuration)
+    with copied_states(states_template, folder / "pki") as states:
+        for kind, name in SIGNERS.items():
+            _add_identity(states, name, kind, name)
+        _add_identity(states, SUCCESSOR, KeyKind.P_256, SUCCESSOR)
+        _add_identity(states, OTHER_KEY, KeyKind.RSA_2048, SIGNERS[KeyKind.RSA_2048])
 
 
-def copy_office(template: Path, folder: Path) -> None:
-    """Have a copy of the token, configured under its name in the test's home."""
-    shutil.copytree(template, folder)
-    configuration = TokenConfiguration.model_validate_json((folder / _CONFIGURATION).read_text())
-    environment = softhsm.environment(softhsm.write_configuration(folder))
-    save_configuration(OFFICE, configuration.model_copy(update={"environment": environment}))
-
-
-def in_token(states: States, name: str, kind: KeyKind, label: str = "") -> None:
-    """An identity of Alpha whose key is in the token `office`; with `label` the database names that key instead."""
+def _add_identity(states: States, name: str, kind: KeyKind, label: str) -> None:
+    """An identity of Alpha with a new key in the token; `label` is that of the key that the database names."""
     public_key = make_token_key(OFFICE, name, kind, PIN)
     profile = CertificateProfile.MESSAGE_SIGNING
     certificate = issue(states.alpha.issuer, public_key, named(name), (), profile, VALID)
     with states.store.change() as change:
-        change.add_key(states.alpha.state.id, name, public_key, TokenKey(OFFICE, label or name))
+        change.add_key(states.alpha.state.id, name, public_key, TokenKey(OFFICE, label))
         change.name_identity(name, change.add_certificate(certificate, origin=Origin.ISSUED, profile=profile).id)
+
+
+@contextmanager
+def copied_office(template: Path, folder: Path) -> Iterator[States]:
+    """The States in the test's home, with a copy of the token in a folder."""
+    shutil.copytree(template / OFFICE, folder)
+    configuration = TokenConfiguration.model_validate_json((template / _CONFIGURATION).read_text())
+    environment = softhsm.environment(softhsm.write_configuration(folder))
+    save_configuration(OFFICE, configuration.model_copy(update={"environment": environment}))
+    with copied_states(template / "pki", pki_dir()) as states:
+        yield states

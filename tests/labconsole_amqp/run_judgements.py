@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import ReceiverEnd
+from labconsole_amqp.wire.envelope import message_number
 from tests.labconsole_amqp.lab import Outcome
 
 PAYLOADS = ("small", "fpl-tac", "fpl-fixm")
@@ -58,3 +63,27 @@ def nothing_lost(outcome: Outcome, sent: int) -> None:
 def refusals(outcome: Outcome) -> dict[str, int]:
     """Messages that were refused, by reason."""
     return {reason: int(metric.value) for reason, metric in outcome.labelled("failed_verifications").items()}
+
+
+def drawn_sizes(outcome: Outcome) -> dict[str, list[int]]:
+    """The sizes of each sender's messages, as they are to be."""
+    parameters = outcome.parameters
+    payloads, sizes = load_payloads(parameters), {}
+    for role in outcome.samples.roles("sent"):
+        numbers = message_number(int(role[-1]), 0) + outcome.samples.table("sent", role)["seq"]
+        sizes[role] = [parameters.message_size(len(payloads.of_message(number))) for number in numbers.tolist()]
+    return sizes
+
+
+def as_drawn(outcome: Outcome, sent: int) -> None:
+    """Everything arrived, and each message had its size."""
+    all_good(outcome, sent)
+    for role, sizes in drawn_sizes(outcome).items():
+        # A signature by ECDSA in DER has a byte or two more or less.
+        assert outcome.samples.table("sent", role)["size"] == pytest.approx(sizes, abs=4)
+    sizes = outcome.column("sent", "size")
+    assert sorted(sizes) == sorted(outcome.column("received", "size"))
+    for end in ("sent", "received"):
+        assert outcome.figures[f"{end}_size"] == pytest.approx(sizes.mean())
+        assert outcome.figures[f"{end}_size_p99"] == np.quantile(sizes, 0.99, method="inverted_cdf")
+    assert len(set(sizes.tolist())) > 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +14,8 @@ from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
-from tests.labconsole_amqp.broker_command import COMMAND, broker_command
+from tests.labconsole_amqp.broker_command import broker_command
+from tests.labconsole_amqp.command_line import run_command
 from tests.labconsole_amqp.lab import run
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
@@ -78,8 +78,10 @@ def test_identity_and_user_are_the_operators(pki: LabCa, tmp_path: Path) -> None
         (("--port", "65536"), "--port: input should be less than or equal to 65535"),
     ],
 )
-def test_bad_usage_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
-    assert done.returncode in (1, 2)
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+def test_bad_usage_is_one_sentence(
+    arguments: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run_command(capsys, "broker", *arguments)
+    assert done.code in (1, 2)
+    assert sentence in done.err
+    assert "Traceback" not in done.err

@@ -142,7 +142,8 @@ class TestIdentities:
 
     def test_a_missing_file(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         settings = through(files_broker, files, 2, sender_certificate=str(tmp_path / "none.pem"))
-        assert "none.pem cannot be read (No such file or directory): check its name." in sentence(run(tmp_path / "run", **settings))
+        failure = sentence(run(tmp_path / "run", **settings))
+        assert "none.pem cannot be read (No such file or directory): check its name." in failure
 
     @pytest.mark.parametrize(
         ("settings", "expected"),
@@ -203,6 +204,9 @@ class TestPayload:
         )
 
 
+_ENDS = ("sender-0", "receiver-0")
+
+
 def killing(role: str) -> Callable[[Lab], None]:
     """Kill a role's process once messages flow."""
 
@@ -213,10 +217,11 @@ def killing(role: str) -> Callable[[Lab], None]:
     return kill
 
 
-@pytest.mark.parametrize("role", ("broker", "sender-0", "receiver-0"))
+@pytest.mark.parametrize("role", ("broker", *(pytest.param(name, marks=pytest.mark.nightly) for name in _ENDS)))
 def test_a_role_that_is_killed_in_mid_run_fails_it_with_everything_measured_until_then(
     role: str, tmp_path: Path
 ) -> None:
+    """The nightly set also kills either end; a soak's sender is killed in each set."""
     lab = ProcessLab(tmp_path / "run", during=killing(role))
     outcome = lab.run(count=100_000, loop="open", rate=400.0)
     kept = "what was measured until then is kept"

@@ -117,7 +117,7 @@ class TestRuns:
 
     def test_another_key_signs_each_message(self, tmp_path: Path) -> None:
         pool = {"test": 3, "envelope": "cose", "payload": "small", "message_keys": "pool", "count": 20}
-        outcome = ProcessLab(tmp_path / "run").run(broker="none", **pool)
+        outcome = run(tmp_path / "run", **pool)
         all_good(outcome, 20)
         assert outcome.figures["keys_generated"] == 21
 
@@ -182,7 +182,7 @@ class TestReconnect:
     def test_no_message_is_lost_with_a_connection(
         self, relay: list[CutRelay], test: int, numbered: bool, tmp_path: Path
     ) -> None:
-        pace = {**PACED, "count": 3_000} if test < 3 else {"loop": "open", "rate": 300.0, "count": 600}
+        pace = {**PACED, "count": 3_000} if test < 3 else {"loop": "open", "rate": 300.0, "count": 300}
         lab = Lab(tmp_path / "run", during=lambda lab: cutting(relay[0], 3, pace["count"] // 5)(lab))
         outcome = lab.run(broker="none", test=test, numbered=numbered, reconnect=20.0, **pace)
         nothing_lost(outcome, pace["count"])
@@ -261,7 +261,7 @@ class TestNamedIdentities:
         settings = {"broker": "none", "test": 2, "count": 5, **NAMES, "broker_identity": "asked"}
         requests = AmqpTrial().secrets(AmqpParameters.model_validate(settings))
         (asked,) = [request for request in requests if request.source.must_be_asked()]
-        lab = ProcessLab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
+        lab = Lab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
         all_good(lab.run(**settings), 5)
         kept = [path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()]
         assert kept and not [octets for octets in kept if CANARY.encode() in octets]

@@ -15,7 +15,7 @@ from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.protected_message import decode_protected
 from tests.labconsole_amqp.lab import Lab, run
 from tests.labconsole_amqp.other_clients import replaying
-from tests.labconsole_amqp.run_judgements import all_good, refusals
+from tests.labconsole_amqp.run_judgements import all_good, as_drawn, refusals
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -23,10 +23,15 @@ pytestmark = pytest.mark.usefixtures("lab_home")
 @pytest.mark.parametrize("test", (3, 4))
 @pytest.mark.parametrize("envelope", HARDENED)
 def test_each_envelope_carries_a_run(envelope: EnvelopeFormat, test: int, tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", test=test, envelope=envelope.value, count=30, numbered=True)
-    all_good(outcome, 30)
-    payload = len(load_payload("fpl-tac").data)
-    assert outcome.figures["sent_size"] == pytest.approx(outcome.parameters.message_size(payload), abs=1)
+    """One payload where messages are signed, drawn sizes where they are encrypted too."""
+    sizes = {"message_sizes": "uniform", "smallest_size": 10, "largest_size": 3_000} if test == 4 else {}
+    outcome = run(tmp_path / "run", test=test, envelope=envelope.value, count=30, numbered=True, **sizes)
+    if sizes:
+        as_drawn(outcome, 30)
+    else:
+        all_good(outcome, 30)
+        payload = len(load_payload("fpl-tac").data)
+        assert outcome.figures["sent_size"] == pytest.approx(outcome.parameters.message_size(payload), abs=1)
     wanted = {"sign_time", "verify_time"} | ({"encrypt_time", "decrypt_time"} if test == 4 else set())
     assert wanted <= outcome.figures.keys()
     example = decode_protected(outcome.artefacts["message.amqp"])

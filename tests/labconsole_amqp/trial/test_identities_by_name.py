@@ -21,7 +21,7 @@ from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.identities import RoleName, RunIdentities
 from labconsole_amqp.trial.messaging_run import role_specs
 from tests.labconsole.security.pki.pki_lab import OwnState, issue_for
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
+from tests.labconsole_amqp.lab import Lab, Outcome
 from tests.labconsole_amqp.states import NAMES, name_identity
 
 CANARY = "canary-61b0"
@@ -190,7 +190,7 @@ def test_the_passphrase_of_a_message_key_is_asked_for(tmp_path: Path) -> None:
     requests = AmqpTrial().secrets(AmqpParameters.model_validate({**NAMES, **settings}))
     (asked,) = [one for one in requests if one.source.must_be_asked()]
     assert asked.purpose.startswith("the key of the receiver's messages (identity beta-reader-asked), ")
-    lab = ProcessLab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
+    lab = Lab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
     assert lab.run(count=5, payload="small", **(NAMES | settings)).failure is None
     not_encrypted = AmqpParameters.model_validate({**NAMES, **settings, "test": 3})
     assert not any(one.source.must_be_asked() for one in AmqpTrial().secrets(not_encrypted))

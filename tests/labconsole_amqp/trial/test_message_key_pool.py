@@ -26,29 +26,32 @@ from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.payload import load_payload
 from tests.labconsole_amqp.lab import Lab, ProcessLab
-from tests.labconsole_amqp.message_token import PIN, in_token
+from tests.labconsole_amqp.message_token import PIN, SIGNERS, SUCCESSOR
 from tests.labconsole_amqp.other_clients import inject, replaying
 from tests.labconsole_amqp.run_judgements import all_good, refusals
 from tests.labconsole_amqp.states import NAMES, States
 
 POOL: dict[str, Any] = {"test": 3, "envelope": "cose", "payload": "small", "message_keys": "pool", "patience": 2.0}
+EC_SIGNER = SIGNERS[KeyKind.P_256]
 OF_KEYS = {"key_load_time", "key_load_p99", "key_sign_time", "key_sign_p99", "key_destroy_time", "key_destroy_p99"}
 
 
 @pytest.mark.usefixtures("office")
 @pytest.mark.parametrize(
-    ("test", "envelope", "kind", "count"),
-    [(3, "cose", KeyKind.P_256, 50), (4, "cms", KeyKind.P_256, 20), (3, "xml-dsig", KeyKind.RSA_2048, 3)],
+    ("test", "envelope", "kind", "count", "lab"),
+    [
+        (3, "cose", KeyKind.P_256, 50, Lab),
+        (4, "cms", KeyKind.P_256, 20, ProcessLab),
+        (3, "xml-dsig", KeyKind.RSA_2048, 3, Lab),
+    ],
     ids=("cose", "cms encrypted", "xml rsa"),
 )
 def test_each_message_is_signed_by_a_key_of_its_own(
-    states: States, test: int, envelope: str, kind: KeyKind, count: int, tmp_path: Path
+    test: int, envelope: str, kind: KeyKind, count: int, lab: type[Lab], tmp_path: Path
 ) -> None:
-    in_token(states, "signer", kind)
     before = {child.pid for child in psutil.Process().children(recursive=True)}
-    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": PIN}).run(
-        **POOL | NAMES | {"test": test, "envelope": envelope, "count": count, "sender_message_identity": "signer"}
-    )
+    settings = {"test": test, "envelope": envelope, "count": count, "sender_message_identity": SIGNERS[kind]}
+    outcome = lab(tmp_path / "run", secrets={"pin office": PIN}).run(**POOL | NAMES | settings)
     all_good(outcome, count)
     figures = outcome.figures
     assert figures["keys_generated"] == count + 1 and figures["key_generation_time"] > 0
@@ -80,9 +83,7 @@ def test_without_an_identity_the_labs_token_signs() -> None:
 @pytest.mark.usefixtures("lab_home")
 @pytest.mark.parametrize("keys", ["token", "pool"])
 def test_the_labs_token_carries_a_run(keys: str, tmp_path: Path) -> None:
-    outcome = ProcessLab(tmp_path / "run").run(
-        **POOL | {"message_keys": keys, "senders": 2, "numbered": True, "count": 10}
-    )
+    outcome = Lab(tmp_path / "run").run(**POOL | {"message_keys": keys, "senders": 2, "numbered": True, "count": 10})
     all_good(outcome, 20)
     assert (outcome.figures.keys() >= OF_KEYS) is (keys == "pool")
 
@@ -97,11 +98,9 @@ def test_each_of_several_queues_has_the_keys_of_its_senders(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("office")
 @pytest.mark.parametrize("keys", ["token", "pool"])
-def test_a_wrong_pin_is_tried_by_the_first_of_several_senders(states: States, keys: str, tmp_path: Path) -> None:
-    in_token(states, "signer", KeyKind.P_256)
-    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": Secret("4321")}).run(
-        **POOL | NAMES | {"message_keys": keys, "senders": 3, "numbered": True, "sender_message_identity": "signer"}
-    )
+def test_a_wrong_pin_is_tried_by_the_first_of_several_senders(keys: str, tmp_path: Path) -> None:
+    settings = {"message_keys": keys, "senders": 3, "numbered": True, "sender_message_identity": EC_SIGNER}
+    outcome = Lab(tmp_path / "run", secrets={"pin office": Secret("4321")}).run(**POOL | NAMES | settings)
     assert outcome.failure is not None and "PIN" in outcome.failure
     assert sorted(path.name for path in (tmp_path / "run").rglob("sender-*.spool")) == ["sender-0.spool"]
 
@@ -145,19 +144,16 @@ def test_a_run_ends_when_its_pool_is_empty(tmp_path: Path) -> None:
     assert outcome.figures["sent"] == 20
 
 
-@pytest.mark.usefixtures("office")
-def test_both_ends_keep_the_identity_that_has_signed_the_list(states: States, tmp_path: Path) -> None:
+def test_both_ends_keep_the_identity_that_has_signed_the_list(office: States, tmp_path: Path) -> None:
     """The keys of its successor are not in the pool."""
-    in_token(states, "signer", KeyKind.P_256)
-    in_token(states, "successor", KeyKind.P_256)
 
     def during(lab: Lab) -> None:
         lab.until("received", 30)
-        with states.store.change() as change:
-            change.name_identity("signer", states.store.identity("successor").certificate)
+        with office.store.change() as change:
+            change.name_identity(EC_SIGNER, office.store.identity(SUCCESSOR).certificate)
 
-    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": PIN}, during=during).run(
-        **POOL | NAMES | {"count": 200, "loop": "open", "rate": 150.0, "sender_message_identity": "signer"}
+    outcome = Lab(tmp_path / "run", secrets={"pin office": PIN}, during=during).run(
+        **POOL | NAMES | {"count": 200, "loop": "open", "rate": 150.0, "sender_message_identity": EC_SIGNER}
     )
     all_good(outcome, 200)
     kept = {event.source: event.message for event in outcome.events_named("identities kept")}
@@ -166,11 +162,10 @@ def test_both_ends_keep_the_identity_that_has_signed_the_list(states: States, tm
     assert "The list of the message keys of sender 0 is refused" in kept["receiver-0"]
 
 
-@pytest.mark.usefixtures("office")
-def test_an_identity_in_a_file_makes_no_pool(states: States, tmp_path: Path) -> None:
-    states.named(states.alpha, "signer")
+@pytest.mark.usefixtures("states")
+def test_an_identity_in_a_file_makes_no_pool(tmp_path: Path) -> None:
     outcome = Lab(tmp_path / "run").run(
-        **POOL | NAMES | {"envelope": "cms", "count": 5, "sender_message_identity": "signer"}
+        **POOL | NAMES | {"envelope": "cms", "count": 5, "sender_message_identity": "alpha-second"}
     )
     assert outcome.failure is not None and "is in a file" in outcome.failure and "(message_keys)" in outcome.failure
 

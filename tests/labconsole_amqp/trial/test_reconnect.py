@@ -19,19 +19,25 @@ from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab
 from tests.labconsole_amqp.other_clients import cutting
-from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
+from tests.labconsole_amqp.real_broker import USER
 from tests.labconsole_amqp.run_files import Files, login, through
 from tests.labconsole_amqp.run_judgements import nothing_lost
 from tests.labconsole_amqp.run_settings import PACED
+from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
 
 @pytest.mark.parametrize(
-    ("test", "envelope"),
-    [(1, "seed-2025"), (2, "seed-2025"), (3, "seed-2025"), (4, "seed-2025"), (3, "compact"), (4, "compact")],
+    ("test", "envelope", "numbered"),
+    [
+        *((test, "seed-2025", numbered) for test in (1, 2) for numbered in (False, True)),
+        (3, "seed-2025", False),
+        (3, "compact", True),
+        (4, "seed-2025", True),
+        (4, "compact", False),
+    ],
 )
-@pytest.mark.parametrize("numbered", (False, True))
 def test_no_message_is_lost_with_a_connection(
     files_broker: RunningBroker, files: Files, test: int, envelope: str, numbered: bool, tmp_path: Path
 ) -> None:
@@ -39,7 +45,7 @@ def test_no_message_is_lost_with_a_connection(
     pace = (
         {"loop": "open", "rate": 5_000.0, "count": 10_000}
         if test < 3
-        else {"loop": "open", "rate": 300.0, "count": 600}
+        else {"loop": "open", "rate": 300.0, "count": 300}
     )
     settings = through(files_broker, files, test, envelope=envelope, numbered=numbered, reconnect=20.0, **pace)
     with cut_relay(settings["port"]) as relay:
@@ -161,11 +167,15 @@ def test_broker_is_stopped_and_started_in_mid_run(tmp_path: Path) -> None:
     assert figures["lost"] == 2_000 - figures["received"] + figures["duplicated"]
 
 
-@pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
-def test_connections_to_rabbitmq_are_restored_without_loss(tmp_path: Path) -> None:
-    with RealBroker("rabbitmq", tmp_path / "broker") as rabbit, cut_relay(rabbit.port) as relay:
-        values = {"broker": "external", "port": relay.port, "address": rabbit.address("q"), "username": USER}
-        values |= {"password_file": str(rabbit.password_file), "numbered": True, "durable": True, "reconnect": 30.0}
+def test_connections_to_rabbitmq_are_restored_without_loss(rabbitmq: SharedRabbitmq, tmp_path: Path) -> None:
+    with cut_relay(rabbitmq.broker.port) as relay:
+        values = {"broker": "external", "port": relay.port, "address": rabbitmq.fresh_queue(), "username": USER}
+        values |= {
+            "password_file": str(rabbitmq.broker.password_file),
+            "numbered": True,
+            "durable": True,
+            "reconnect": 30.0,
+        }
         outcome = Lab(tmp_path / "run", during=cutting(relay, 3, 500)).run(**values, count=3_000, **PACED)
     nothing_lost(outcome, 3_000)
     assert outcome.figures["reconnects"] >= 1

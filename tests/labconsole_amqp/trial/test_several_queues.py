@@ -23,7 +23,7 @@ from labconsole_amqp.wire.envelope import message_number
 from labconsole_amqp.wire.envelope_layout import layout_of
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
+from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.link_transfer import send_all, template
 from tests.labconsole_amqp.other_clients import inject, intercept
 from tests.labconsole_amqp.run_judgements import refusals
@@ -67,7 +67,7 @@ def test_each_end_has_one_of_the_queues_in_turn(test: int, tmp_path: Path) -> No
 
 
 def test_each_queue_has_figures_and_they_are_exported(tmp_path: Path) -> None:
-    outcome = ProcessLab(tmp_path / "run").run(test=1, count=2_000, warm_up=100, **TWO)
+    outcome = Lab(tmp_path / "run").run(test=1, count=2_000, warm_up=100, **TWO)
     nothing_lost(outcome, 4_200)
     for name in ("throughput", "lost", "queue_time_p50", "queue_time_p99"):
         labelled = outcome.labelled(name)

@@ -14,10 +14,11 @@ from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker
 from tests.labconsole_amqp.lab import Lab, run
-from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
+from tests.labconsole_amqp.real_broker import USER
 from tests.labconsole_amqp.run_files import Files, login, through
 from tests.labconsole_amqp.run_judgements import all_arrived
 from tests.labconsole_amqp.run_settings import SHAPED
+from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -66,12 +67,11 @@ def test_an_external_broker_is_reached_over_the_link_by_its_own_name(
         assert outcome.failure is not None and "other.example" in str(outcome.failure)
 
 
-@pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
-def test_rabbitmq_is_reached_over_the_link(tmp_path: Path) -> None:
-    with RealBroker("rabbitmq", tmp_path / "broker") as rabbit:
-        values = {"broker": "external", "port": rabbit.port, "address": rabbit.address("q"), "username": USER}
-        values |= {"password_file": str(rabbit.password_file), "payload": "fpl-fixm", "count": 8, "warm_up": 2}
-        outcome = run(tmp_path / "run", **values, **SHAPED, link_delay=20.0)
+def test_rabbitmq_is_reached_over_the_link(rabbitmq: SharedRabbitmq, tmp_path: Path) -> None:
+    broker = rabbitmq.broker
+    values = {"broker": "external", "port": broker.port, "address": rabbitmq.fresh_queue(), "username": USER}
+    values |= {"password_file": str(broker.password_file), "payload": "fpl-fixm", "count": 8, "warm_up": 2}
+    outcome = run(tmp_path / "run", **values, **SHAPED, link_delay=20.0)
     all_arrived(outcome, 10)
     figures = outcome.figures
     assert figures["connect_time"] >= 4 * 40 and figures["link_use"] < LARGEST_SHARE
