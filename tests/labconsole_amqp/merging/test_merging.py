@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -251,7 +250,7 @@ def test_the_merged_run_names_both_runs_and_can_be_verified(trial: Trial) -> Non
 
 @ONE_BROKER
 def test_a_second_merge_gives_the_same_run_in_either_order(trial: Trial, tmp_path: Path) -> None:
-    shutil.copy(trial.database, Site("sender", tmp_path).database)
+    _copy(trial, Site("sender", tmp_path).database)
     again = Site("sender", tmp_path).command("merge", "1", "2", "--json")
     result = json.loads(again.stdout)
     assert (result["run"], result["new"]) == (3, False)
@@ -274,10 +273,16 @@ def refused(database: Path, run: int, other: int) -> str:
     return str(refusal.value)
 
 
+def _copy(trial: Trial, copy: Path) -> None:
+    """A copy of the sender's database with what is still in its write-ahead log."""
+    with closing(sqlite3.connect(trial.database)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+
+
 def _changed(trial: Trial, folder: Path, *statements: str) -> Path:
     """A copy of the database with both runs, changed and sealed again by someone who knows how."""
     copy = folder / "copy.db"
-    shutil.copy(trial.database, copy)
+    _copy(trial, copy)
     with Store.open(copy) as store, store.writer.transaction() as connection:
         connection.exec_driver_sql("DELETE FROM run WHERE id = 3")
         for statement in statements:

@@ -20,6 +20,7 @@ from labconsole_amqp.wire.envelope import FieldsIn
 from labconsole_amqp.wire.envelope_layout import decode
 from labconsole_amqp.wire.payload import load_payload
 from tests.helpers.parallel import run_parallel
+from tests.helpers.shared_once import shared_once
 from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.lab_pki import PASSPHRASE
 from tests.labconsole_amqp.real_broker import USER
@@ -117,24 +118,24 @@ def _count(payload: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def outcomes(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[int, str], Future[Outcome]]:
-    """A run of each case of `FIGURES`."""
-    folder = tmp_path_factory.mktemp("figures")
+def figures_runs(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each case of `FIGURES`."""
 
-    def make(case: tuple[int, str]) -> Outcome:
-        test, payload = case
-        address = foreign.rabbitmq.fresh_queue()
-        settings = foreign.settings(test, address, payload=payload, count=_count(payload))
-        return run(folder / f"{test}-{payload}", **settings)
+    def record(folder: Path) -> None:
+        def play(case: tuple[int, str]) -> None:
+            test, payload = case
+            settings = foreign.settings(test, foreign.rabbitmq.fresh_queue(), payload=payload, count=_count(payload))
+            Lab(folder / f"{test}-{payload}").record(**settings)
 
-    return run_parallel(FIGURES, make, LANES)
+        for run_ in run_parallel(FIGURES, play, LANES).values():
+            run_.result()
+
+    return shared_once(tmp_path_factory, "amqp-rabbitmq-figures", record)
 
 
 @pytest.mark.parametrize(("test", "payload"), FIGURES)
-def test_rabbitmq_runs_give_every_figure(
-    test: int, payload: str, outcomes: Mapping[tuple[int, str], Future[Outcome]]
-) -> None:
-    outcome = outcomes[test, payload].result()
+def test_rabbitmq_runs_give_every_figure(test: int, payload: str, figures_runs: Path) -> None:
+    outcome = Lab.recorded(figures_runs / f"{test}-{payload}")
     all_good(outcome, _count(payload))
     assert outcome.figures["sent_size"] == SIZES[test][PAYLOADS.index(payload)]
     assert set(outcome.figures) == ALWAYS | CRYPTO[test]
@@ -145,22 +146,25 @@ def test_rabbitmq_runs_give_every_figure(
 
 
 @pytest.fixture(scope="module")
-def with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Future[Outcome]]:
-    """A run of each of `OPTIONS`, by its place there."""
-    folder = tmp_path_factory.mktemp("options")
+def runs_with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each of `OPTIONS`, by its place there."""
 
-    def make(place: int) -> Outcome:
-        test, options = OPTIONS[place]
-        address = foreign.rabbitmq.fresh_queue()
-        return run(folder / str(place), **foreign.settings(test, address, count=50, **options))
+    def record(folder: Path) -> None:
+        def play(place: int) -> None:
+            test, options = OPTIONS[place]
+            settings = foreign.settings(test, foreign.rabbitmq.fresh_queue(), count=50, **options)
+            Lab(folder / str(place)).record(**settings)
 
-    return run_parallel(range(len(OPTIONS)), make, LANES)
+        for run_ in run_parallel(range(len(OPTIONS)), play, LANES).values():
+            run_.result()
+
+    return shared_once(tmp_path_factory, "amqp-rabbitmq-options", record)
 
 
 @pytest.mark.parametrize("place", range(len(OPTIONS)), ids=[f"{test}-{options}" for test, options in OPTIONS])
-def test_options_work_through_a_foreign_broker(place: int, with_options: Mapping[int, Future[Outcome]]) -> None:
+def test_options_work_through_a_foreign_broker(place: int, runs_with_options: Path) -> None:
     test, options = OPTIONS[place]
-    outcome = with_options[place].result()
+    outcome = Lab.recorded(runs_with_options / str(place))
     all_good(outcome, 50)
     if "fields_in" in options:
         assert outcome.figures["sent_size"] == SIZES_IN_ANNOTATIONS[test][1]
@@ -216,29 +220,35 @@ def test_several_senders_and_receivers_share_a_foreign_queue(slow: Slow) -> None
     assert outcome.samples.roles("received") == ["receiver-0", "receiver-1"]
 
 
-Left = Mapping[tuple[int, str, FieldsIn], Future[tuple[Outcome, list[bytes]]]]
-
-
 @pytest.fixture(scope="module")
-def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Left:
-    """A run of each case of `LEFT` that only sends three messages, and the messages in the queue after it."""
-    folder = tmp_path_factory.mktemp("left")
+def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each case of `LEFT` that only sends three messages, which are read from the queue."""
 
-    def make(case: tuple[int, str, FieldsIn]) -> tuple[Outcome, list[bytes]]:
-        test, payload, fields_in = case
-        address = foreign.rabbitmq.fresh_queue()
-        settings = foreign.settings(test, address, payload=payload, count=3, mode="sender", fields_in=fields_in)
-        outcome = Lab(folder / f"{test}-{payload}-{fields_in}").run(**settings)
-        return outcome, foreign.fetch(address, 3)
+    def record(folder: Path) -> None:
+        def play(case: tuple[int, str, FieldsIn]) -> None:
+            test, payload, fields_in = case
+            address, own = foreign.rabbitmq.fresh_queue(), folder / _name(case)
+            settings = foreign.settings(test, address, payload=payload, count=3, mode="sender", fields_in=fields_in)
+            Lab(own).record(**settings)
+            for number, message in enumerate(foreign.fetch(address, 3)):
+                (own / f"message-{number}").write_bytes(message)
 
-    return run_parallel(LEFT, make, LANES)
+        for run_ in run_parallel(LEFT, play, LANES).values():
+            run_.result()
+
+    return shared_once(tmp_path_factory, "amqp-rabbitmq-left", record)
+
+
+def _name(case: tuple[int, str, FieldsIn]) -> str:
+    return "-".join(map(str, case))
 
 
 @pytest.mark.parametrize(("test", "payload", "fields_in"), LEFT)
 def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
-    test: int, payload: str, fields_in: FieldsIn, left: Left
+    test: int, payload: str, fields_in: FieldsIn, left: Path
 ) -> None:
-    outcome, raw = left[test, payload, fields_in].result()
+    own = left / _name((test, payload, fields_in))
+    outcome, raw = Lab.recorded(own), [path.read_bytes() for path in sorted(own.glob("message-*"))]
     assert outcome.failure is None
     assert len(raw) == 3
     text = load_payload(payload).data
