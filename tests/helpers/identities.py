@@ -65,14 +65,19 @@ def write_identity(
     if trust is None:
         trust = directory / f"{name}.trust.pem"
         trust.write_bytes(authority.certificate.public_bytes(Encoding.PEM))
-    files = IdentityFiles(
-        certificate=directory / f"{name}.pem",
-        key=directory / f"{name}.key.pem",
-        trust=trust,
-        passphrase_file=directory / f"{name}.passphrase",
-        keyring_entry="",
-    )
+    files = identity_files(directory, name).model_copy(update={"trust": trust})
     files.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
     save_private_key(files.key, key, secret)
     write_private(directory / f"{name}.passphrase", secret.reveal().encode())
     return files
+
+
+def identity_files(directory: Path, name: str) -> IdentityFiles:
+    """The files of an identity that `write_identity` has written to `directory`."""
+    return IdentityFiles(
+        certificate=directory / f"{name}.pem",
+        key=directory / f"{name}.key.pem",
+        trust=directory / f"{name}.trust.pem",
+        passphrase_file=directory / f"{name}.passphrase",
+        keyring_entry="",
+    )

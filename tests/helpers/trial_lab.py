@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from tests.helpers.role_threads import RoleThreads
 from tests.helpers.spool_samples import SpoolSamples
 
 LIVE_HZ = 20.0
+_STORED = "outcome.pickle"
 P = TypeVar("P", bound=Parameters)
 R = TypeVar("R", bound="Outcome[Any]")
 
@@ -125,6 +127,20 @@ class TrialLab(Generic[P, R]):
 
     def run(self, **settings: Any) -> R:
         """Run the trial with these parameters."""
+        parameters, failure = self._conduct(settings)
+        return self._outcome(self._folder, parameters, failure, self.context.frame(), self.artefacts)
+
+    def record(self, **settings: Any) -> None:
+        """Run the trial, and store in the folder what its spools do not have: tests that only read share the run."""
+        stored = (*self._conduct(settings), self.context.frame(), self.artefacts)
+        (self._folder / _STORED).write_bytes(pickle.dumps(stored))
+
+    @classmethod
+    def recorded(cls, folder: Path) -> R:
+        """The outcome of the run that was recorded in a folder, evaluated by this version of the trial."""
+        return cls._outcome(folder, *pickle.loads((folder / _STORED).read_bytes()))
+
+    def _conduct(self, settings: Mapping[str, Any]) -> tuple[P, str | None]:
         parameters = self.trial.parameters(**settings)
         failure, thread = None, threading.Thread(target=self._watch)
         thread.start()
@@ -139,10 +155,16 @@ class TrialLab(Generic[P, R]):
             self.context.close()
         if self._fault is not None:
             raise self._fault
-        samples = SpoolSamples.read(self._folder)
-        samples.definitions = self.trial.definitions
-        evaluation = self.trial.evaluate(parameters, samples, samples.events)
-        return self.outcome(parameters, failure, samples, evaluation, self.context.frame(), self.artefacts)
+        return parameters, failure
+
+    @classmethod
+    def _outcome(
+        cls, folder: Path, parameters: P, failure: str | None, frame: LiveFrame, artefacts: Mapping[str, bytes]
+    ) -> R:
+        samples = SpoolSamples.read(folder)
+        samples.definitions = cls.trial.definitions
+        evaluation = cls.trial.evaluate(parameters, samples, samples.events)
+        return cls.outcome(parameters, failure, samples, evaluation, frame, artefacts)
 
     def _await_begin(self) -> bool:
         """Whether `during` is to be called, after waiting for its moment: at once, unless a trial says otherwise."""

@@ -57,12 +57,7 @@ class LabCa:
         builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        identity = IdentityFiles(
-            certificate=self._folder / f"{name}.pem",
-            key=self._folder / f"{name}.key",
-            trust=self.ca_file,
-            keyring_entry="",
-        )
+        identity = identity_files(self._folder, name)
         identity.certificate.write_bytes(
             builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
@@ -74,6 +69,13 @@ class LabCa:
             key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
         )
         return identity
+
+
+def identity_files(folder: Path, name: str) -> IdentityFiles:
+    """The files of an identity that a `LabCa` has issued in this folder."""
+    return IdentityFiles(
+        certificate=folder / f"{name}.pem", key=folder / f"{name}.key", trust=folder / "ca.pem", keyring_entry=""
+    )
 
 
 def _builder(
