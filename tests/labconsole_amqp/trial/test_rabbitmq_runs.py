@@ -125,7 +125,7 @@ def figures_runs(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> 
         def play(case: tuple[int, str]) -> None:
             test, payload = case
             settings = foreign.settings(test, foreign.rabbitmq.fresh_queue(), payload=payload, count=_count(payload))
-            Lab(folder / f"{test}-{payload}").record(**settings)
+            Lab(folder / f"{test}-{payload}").run(**settings).write()
 
         for run_ in run_parallel(FIGURES, play, LANES).values():
             run_.result()
@@ -135,7 +135,7 @@ def figures_runs(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize(("test", "payload"), FIGURES)
 def test_rabbitmq_runs_give_every_figure(test: int, payload: str, figures_runs: Path) -> None:
-    outcome = Lab.recorded(figures_runs / f"{test}-{payload}")
+    outcome = Lab.read(figures_runs / f"{test}-{payload}")
     all_good(outcome, _count(payload))
     assert outcome.figures["sent_size"] == SIZES[test][PAYLOADS.index(payload)]
     assert set(outcome.figures) == ALWAYS | CRYPTO[test]
@@ -153,7 +153,7 @@ def runs_with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory
         def play(place: int) -> None:
             test, options = OPTIONS[place]
             settings = foreign.settings(test, foreign.rabbitmq.fresh_queue(), count=50, **options)
-            Lab(folder / str(place)).record(**settings)
+            Lab(folder / str(place)).run(**settings).write()
 
         for run_ in run_parallel(range(len(OPTIONS)), play, LANES).values():
             run_.result()
@@ -164,7 +164,7 @@ def runs_with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize("place", range(len(OPTIONS)), ids=[f"{test}-{options}" for test, options in OPTIONS])
 def test_options_work_through_a_foreign_broker(place: int, runs_with_options: Path) -> None:
     test, options = OPTIONS[place]
-    outcome = Lab.recorded(runs_with_options / str(place))
+    outcome = Lab.read(runs_with_options / str(place))
     all_good(outcome, 50)
     if "fields_in" in options:
         assert outcome.figures["sent_size"] == SIZES_IN_ANNOTATIONS[test][1]
@@ -229,7 +229,7 @@ def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Path:
             test, payload, fields_in = case
             address, own = foreign.rabbitmq.fresh_queue(), folder / _name(case)
             settings = foreign.settings(test, address, payload=payload, count=3, mode="sender", fields_in=fields_in)
-            Lab(own).record(**settings)
+            Lab(own).run(**settings).write()
             for number, message in enumerate(foreign.fetch(address, 3)):
                 (own / f"message-{number}").write_bytes(message)
 
@@ -248,7 +248,7 @@ def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
     test: int, payload: str, fields_in: FieldsIn, left: Path
 ) -> None:
     own = left / _name((test, payload, fields_in))
-    outcome, raw = Lab.recorded(own), [path.read_bytes() for path in sorted(own.glob("message-*"))]
+    outcome, raw = Lab.read(own), [path.read_bytes() for path in sorted(own.glob("message-*"))]
     assert outcome.failure is None
     assert len(raw) == 3
     text = load_payload(payload).data

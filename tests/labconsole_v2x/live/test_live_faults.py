@@ -23,7 +23,7 @@ from labconsole_v2x.panel.run_capture import _write_blocks, write_run_capture
 from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
 from tests.helpers.capabilities import without_capabilities
 from tests.helpers.practice import Bench
-from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome, own_transport, run, run_in_queue
+from tests.labconsole_v2x.live.live_lab import PROCESSES, LiveLab, Outcome, own_transport, run, run_in_queue
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 LONG = {"senders": 6, "rate": 50.0, "warm_up": 0.2, "duration": 60.0}
@@ -78,7 +78,7 @@ def test_root_file_that_is_not_a_certificate_is_named(tmp_path: Path) -> None:
 
 
 def test_token_that_is_not_configured_is_named(tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", token="office", signing="token")
+    outcome = run(tmp_path / "run", launcher=PROCESSES, token="office", signing="token")
     assert never_began(outcome) and outcome.failure is not None
     assert outcome.failure.startswith("No token is called office")
 
@@ -89,7 +89,7 @@ def test_killed_role_fails_the_run_and_its_samples_are_kept(tmp_path: Path, role
         lab.until("accepted", 400)
         lab.kill(role)
 
-    outcome = LiveLab(tmp_path / "run", during=kill).run(**LONG)
+    outcome = LiveLab(tmp_path / "run", launcher=PROCESSES, during=kill).run(**LONG)
     assert outcome.failure is not None and outcome.failure.startswith(f"Role {role} was killed")
     assert outcome.figures["sent"] > 300 < outcome.figures["accepted"]
     assert (outcome.figures["lost"], outcome.verdicts["no packet was lost"]) == (0, "pass"), "up to then"
