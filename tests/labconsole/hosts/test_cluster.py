@@ -94,6 +94,7 @@ def test_a_host_that_is_not_there_is_named(running: ClusterProcesses) -> None:
         console.host("omega")
 
 
+@pytest.mark.serial
 def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp_path: Path) -> None:
     agent = running.joins("epsilon", tmp_path)
     with Cluster(running.address, running.member()) as console:
@@ -108,6 +109,7 @@ def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp
             time.sleep(0.05)
 
 
+@pytest.mark.serial
 def test_a_killed_agent_is_missed_at_once_where_the_scheduler_says_nothing(
     running: ClusterProcesses, tmp_path: Path
 ) -> None:
