@@ -14,7 +14,7 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import save_configuration
-from labconsole.security.token.remote_private_key import make_token_key
+from labconsole.security.token.remote_private_key import opened_new_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import issue
 from labconsole_amqp.parameters import AmqpParameters
@@ -33,7 +33,8 @@ NAMES = {"sender_identity": "alpha-client", "receiver_identity": "beta-client", 
 
 def in_token(states: States, name: str, kind: KeyKind, label: str = "") -> None:
     """An identity of Alpha whose key is in the token `office`; with `label` the database names that key instead."""
-    public_key = make_token_key("office", name, kind, PIN)
+    with opened_new_token_key("office", name, kind, PIN) as key:
+        public_key = key.public_key()
     profile = CertificateProfile.MESSAGE_SIGNING
     certificate = issue(states.alpha.issuer, public_key, named(name), (), profile, VALID)
     with states.store.change() as change:
