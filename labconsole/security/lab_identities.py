@@ -39,7 +39,7 @@ from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.remote_private_key import make_token_key, opened_token_key
+from labconsole.security.token.remote_private_key import opened_new_token_key, opened_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, issue_lab_root, lab_name
 from labconsole.security.x509.key_types import KeyType
@@ -158,8 +158,7 @@ def lab_token_identity(holder: str, type: KeyType, directory: Path | None = None
 
     def new_key(name: str) -> MadeKey:
         label = f"{name} {token_hex(4)}"
-        make_token_key(LAB, label, kind, pin)
-        with opened_token_key(LAB, label, pin) as private:
+        with opened_new_token_key(LAB, label, kind, pin) as private:
             return MadeKey(TokenKey(LAB, label), private)
 
     name = f"{holder}-{type.value}-token"

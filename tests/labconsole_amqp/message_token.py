@@ -15,7 +15,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import save_configuration
-from labconsole.security.token.remote_private_key import make_token_key
+from labconsole.security.token.remote_private_key import opened_new_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import issue
 from tests.labconsole.security.pki.pki_lab import VALID, named
@@ -46,7 +46,8 @@ def create_office(states_template: Path, folder: Path) -> None:
 
 def _add_identity(states: States, name: str, kind: KeyKind, label: str) -> None:
     """An identity of Alpha with a new key in the token; `label` is that of the key that the database names."""
-    public_key = make_token_key(OFFICE, name, kind, PIN)
+    with opened_new_token_key(OFFICE, name, kind, PIN) as key:
+        public_key = key.public_key()
     profile = CertificateProfile.MESSAGE_SIGNING
     certificate = issue(states.alpha.issuer, public_key, named(name), (), profile, VALID)
     with states.store.change() as change:
