@@ -63,7 +63,7 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def tests(folder: Path, *names: str) -> list[str]:
+def pytest_command(folder: Path, *names: str) -> list[str]:
     """The command that runs these tests of the core, with files in `folder`."""
     options = ["-o", "addopts=", "--import-mode=importlib", "-m", "not nightly", "-q", "--basetemp", str(folder)]
     here = Path(__file__).parent
@@ -81,7 +81,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     profile = folder / "small.toml"
     profile.write_text('format = 1\nkind = "amqp.messaging"\n[parameters]\ntest = 2\ncount = 100\n')
     commands = {
-        "tests": tests(folder / "t", *FEW),
+        "tests": pytest_command(folder / "t", *FEW),
         "imports": ["-c", IMPORT_EVERYTHING],
         "run": ["-m", "labconsole.cli.main", "run", str(profile), "--json"],
         "window": ["-m", "labconsole.cli.main", "gui"],
@@ -115,7 +115,7 @@ def test_a_test_of_each_package_of_the_core_passes_without_qt(done: Done) -> Non
 @pytest.mark.nightly
 def test_tests_of_the_core_pass_without_qt(tmp_path: Path) -> None:
     """What only these use and imports Qt within a function is a fault that the nightly set alone finds."""
-    assert_passed(_run(*tests(tmp_path / "t", *MANY)), 300)
+    assert_passed(_run(*pytest_command(tmp_path / "t", *MANY)), 300)
 
 
 def test_gui_command_names_the_missing_package(done: Done) -> None:

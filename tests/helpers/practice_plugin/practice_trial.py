@@ -166,10 +166,6 @@ class CountingTrial(Trial[CountingParameters]):
     def run(self, parameters: CountingParameters, context: RunContext) -> None:
         context.event("process", "The worker's process.", pid=os.getpid(), group=os.getpgid(0))
         context.artefact("word.txt", "text/plain", parameters.word.encode())
-        if parameters.fault == "prints":
-            print("a stray line of the trial")
-            os.write(1, b"half a line on descriptor 1")
-            context.event("after", "Said after half a line.")
         if parameters.fault == "same artefact":
             context.artefact("word.txt", "text/plain", b"again")
         if parameters.fault == "trial fault":
@@ -192,6 +188,10 @@ class CountingTrial(Trial[CountingParameters]):
                 context.event("talk", f"Word {index}.", index=index)
                 time.sleep(0.005)
         context.wait(roles, stall_s=parameters.patience, reason="No counter counts: wake the counters up.")
+        if parameters.fault == "prints":  # once the line of the role is whole
+            print("a stray line of the trial")
+            os.write(1, b"half a line on descriptor 1")
+            context.event("after", "Said after half a line.")
         if parameters.fault == "die at the end":
             os._exit(9)
 

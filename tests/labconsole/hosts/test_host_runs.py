@@ -159,7 +159,7 @@ def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: P
 
 def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
-    placement = Placement.model_validate({"local": 3, "roles": [{"role": "*"}]}).model_dump(mode="json")
+    placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
     bench.pump_until(lambda: any(is_local_node(one, home) for one in psutil.process_iter()))

@@ -46,12 +46,11 @@ KILLS = [(29, 2), pytest.param(16, _KILLS, marks=[pytest.mark.nightly, pytest.ma
 """A seed, and how many parts are killed at random, one in each run: an agent and a console, or nightly each part."""
 
 
-@pytest.fixture(scope="module")
-def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
-    """A cluster with the host alpha for the tests that break it: they leave it running."""
-    folder = tmp_path_factory.mktemp("fragile")
-    with cluster(folder / "console") as found:
-        found.joins("alpha", folder / "alpha")
+@pytest.fixture
+def fragile(tmp_path: Path) -> Iterator[ClusterProcesses]:
+    """A cluster with the host alpha for a test that breaks it."""
+    with cluster(tmp_path / "console") as found:
+        found.joins("alpha", tmp_path / "alpha")
         yield found
 
 
