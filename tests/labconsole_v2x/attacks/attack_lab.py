@@ -13,7 +13,7 @@ from labconsole_v2x.attacks.attack_trial import AttackTrial
 from labconsole_v2x.live.station_role import StationRole
 from labconsole_v2x.stations.receiving import PacketCheck, UnverifiedCheck
 from labconsole_v2x.stations.transmission import Instance
-from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome, steady_run
+from tests.labconsole_v2x.live.live_lab import UNWATCHED_HZ, LiveLab, Outcome, steady_run
 
 ATTACK = {"attackers": 2, "attack_rate": 20.0}
 """Further to the three stations of a short run."""
@@ -60,4 +60,4 @@ def run(folder: Path, receiver: type[StationRole] = StationRole, **settings: Any
     class BrokenLab(AttackLab):
         trial = _Trial(receiver)
 
-    return steady_run(lambda: BrokenLab(folder).run(**{**ATTACK, **settings}))
+    return steady_run(lambda: BrokenLab(folder, live_hz=UNWATCHED_HZ).run(**{**ATTACK, **settings}))
