@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from labconsole.security.lab_identities import STATE_B, lab_identities
-from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
@@ -29,14 +29,10 @@ def state_key(name: str) -> RSAPrivateKey:
     return rsa_private_key(lab_identities().identity(name).load_private_key(), name)
 
 
-def inject(lab: Lab, messages: list[tuple[bytes, int]], *, tls: bool, queue: str = "labconsole") -> None:
+def inject(lab: Lab, messages: list[tuple[bytes, int]], *, tls: bool) -> None:
     """Send messages, with the offsets of their stamps, from a connection of its own."""
     with connect(endpoint(lab, tls=tls)) as connection:
-        sender = Sender(connection, queue)
-        for message, stamp_offset in messages:
-            while not len(sender.send_messages([message], stamp_offset)):
-                sender.pump(0.1)
-        assert sender.drain(5) == 0
+        _send(connection, "labconsole", messages)
 
 
 def injecting(messages: list[tuple[bytes, int]], *, tls: bool) -> Callable[[Lab], None]:
@@ -44,25 +40,28 @@ def injecting(messages: list[tuple[bytes, int]], *, tls: bool) -> Callable[[Lab]
     return lambda lab: inject(lab, messages, tls=tls)
 
 
-def intercept(lab: Lab, count: int, queue: str = "labconsole") -> list[bytes]:
-    """Receive the next `count` messages of a run in the place of its receiver."""
-    messages: list[bytes] = []
+def resend(lab: Lab, count: int, *, times: int = 1, queue: str = "labconsole", to: str = "labconsole") -> None:
+    """Take the next messages of a run from a queue, and send them to a queue so many times."""
     with connect(endpoint(lab, tls=True)) as connection:
         receiver = Receiver(connection, queue, window=count)
+        messages: list[bytes] = []
         while len(messages) < count:
             messages += receiver.receive(count - len(messages), 0.1).raw.values()
         receiver.close()
-    return messages
+        _send(connection, to, [(message, layout_of(message).stamp.start) for message in messages * times])
 
 
 def replaying(count: int) -> Callable[[Lab], None]:
     """Take the next messages from the queue while a run is in progress, and send each of them twice."""
+    return lambda lab: resend(lab, count, times=2)
 
-    def replay(lab: Lab) -> None:
-        messages = intercept(lab, count) * 2
-        inject(lab, [(message, layout_of(message).stamp.start) for message in messages], tls=True)
 
-    return replay
+def _send(connection: Connection, queue: str, messages: list[tuple[bytes, int]]) -> None:
+    sender = Sender(connection, queue)
+    for message, stamp_offset in messages:
+        while not len(sender.send_messages([message], stamp_offset)):
+            sender.pump(0.1)
+    assert sender.drain(5) == 0
 
 
 def cutting(relay: CutRelay, times: int, each: int, *, refuse: int = 0) -> Callable[[Lab], None]:

@@ -81,7 +81,7 @@ def shared_rabbitmq(base: Path) -> Iterator[SharedRabbitmq]:
             pki = LabCa(folder / "pki")
             pki.issue("server")
             for name in (SENDER, RECEIVER, UNKNOWN):
-                pki.issue(name, encrypted=True)
+                pki.issue(name, encrypted=True, of_rsa=True)
             rabbitmq = SharedRabbitmq(folder)
             rabbitmq.broker.start()
             running.write_text(str(folder))

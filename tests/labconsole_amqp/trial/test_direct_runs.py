@@ -97,7 +97,7 @@ class TestRuns:
         "more",
         [
             {"loop": "open", "rate": 500.0, "count": 100},
-            {"loop": "both", "full_speed": 0.5, "open_loop": 0.5, "rate": 200.0},
+            {"loop": "both", "full_speed": 0.2, "open_loop": 0.3, "rate": 200.0},
             {"settlement": "pre-settled", "count": 500},
             {"credit": 1, "count": 50},
             {"count": 60, "warm_up": 40},

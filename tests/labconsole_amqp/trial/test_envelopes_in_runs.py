@@ -87,7 +87,7 @@ def test_several_senders_and_receivers_count_their_messages_each(tmp_path: Path)
 
 def test_both_phases_continue_the_numbers(tmp_path: Path) -> None:
     outcome = run(
-        tmp_path / "run", test=3, envelope="cose", numbered=True, loop="both", full_speed=0.6, open_loop=0.6, rate=50.0
+        tmp_path / "run", test=3, envelope="cose", numbered=True, loop="both", full_speed=0.2, open_loop=0.4, rate=50.0
     )
     assert outcome.failure is None
     assert outcome.figures["failed_verifications"] == outcome.figures["lost"] == 0
