@@ -32,6 +32,11 @@ def test_a_request_names_any_host_or_one_or_several(host: str | tuple[str, ...],
     assert {name for name in ("host-a", "host-b", "host-c") if HostFacts(name, 1).suits(request)} == hosts
 
 
+@pytest.mark.parametrize(("cores", "suits"), [(0, True), (3, True), (4, True), (5, False)])
+def test_a_host_suits_a_request_for_as_many_cores_as_it_has(cores: int, suits: bool) -> None:
+    assert HostFacts("host-a", 4).suits(RoleRequest(cores=cores)) is suits
+
+
 def test_a_stored_placement_is_complete_and_reads_back_the_same() -> None:
     stored = SPREAD.stored()
     assert Placement.of_stored(stored) == SPREAD

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.model.metrics import Direction, Evaluation, Metric
+from labconsole.model.metrics import Direction, Evaluation, Metric, Origin
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.series import BYTES, Column, Event, Level, Series
 from labconsole.processes import this_process
@@ -92,7 +92,7 @@ def runs(store: Store) -> list[int]:
         store.append(ids[0], [SampleChunk(role, MESSAGES, 0, 3, values)])
     said = Event(1_500, "sender", Level.WARNING, "slow", "+49 ms\nlate; \u00fc", {"a": 1})
     store.append(ids[0], [], [EventRecord("sender", 0, said)])
-    lost = Metric("lost", 3.0, "", Direction.LOWER, 6, {"reason": "expired", "by": "b"})
+    lost = Metric("lost", 3.0, "", Direction.LOWER, 6, {"reason": "expired", "by": "b"}, origin=Origin.SIMULATED)
     for run in ids:
         store.replace_evaluation(run, Evaluation((Metric("throughput", 0.1 + 0.2, "msg/s", Direction.HIGHER, 6), lost)))
         store.run_ended(run, RunStatus.FINISHED, "", NOW)

@@ -109,6 +109,7 @@ def test_metrics_have_a_row_per_run_and_metric(reader: Reader, runs: list[int], 
     assert (first["scenario"], first["status"]) == ('Test 1, "plain"', "finished")
     assert (first["started"], first["ended"]) == ("2026-11-20T12:00:00.000000Z",) * 2
     assert rows[1][header.index("labels")] == "by=b;reason=expired"
+    assert [row[header.index("origin")] for row in rows] == ["measured", "simulated"] * 2
     assert [row[0] for row in rows] == [str(runs[0])] * 2 + [str(runs[1])] * 2
 
 

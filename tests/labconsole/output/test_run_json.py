@@ -33,6 +33,7 @@ def test_a_run_has_everything_but_its_samples(reader: Reader, runs: list[int], t
     }
     (lost,) = run["labelled_metrics"]
     assert (lost["name"], lost["labels"], lost["value"]) == ("lost", {"reason": "expired", "by": "b"}, 3)
+    assert lost["origin"] == "simulated"
     (event,) = run["events"]
     assert (event["time"], event["t_ns"], event["data"]) == ("2026-11-20T12:00:00.000001Z", 1_500, {"a": 1})
     assert [(series["role"], series["rows"]) for series in run["series"]] == [("receiver", 3), ("sender", 3)]

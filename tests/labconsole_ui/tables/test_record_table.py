@@ -76,3 +76,18 @@ def test_the_program_selects_a_row_whatever_keys_are_held(
             assert selected_rows(table) == [row] and table.currentIndex().row() == row
     finally:
         qtbot.keyRelease(table, Qt.Key.Key_Shift)
+
+
+@pytest.mark.parametrize(
+    ("order", "shown"), [(Qt.SortOrder.AscendingOrder, "a b - ?"), (Qt.SortOrder.DescendingOrder, "b a - ?")]
+)
+def test_records_without_a_value_are_last_in_both_orders(
+    qtbot: QtBot, theme: Theme, order: Qt.SortOrder, shown: str
+) -> None:
+    table = DataTable("Names", theme)
+    qtbot.addWidget(table)
+    name = Field[str]("Name", str, sort=lambda text: text if text.isalpha() else None)
+    model = RecordModel([name], theme, table)
+    model.set_records(["-", "b", "?", "a"])
+    model.sort(0, order)
+    assert " ".join(model.records()) == shown
