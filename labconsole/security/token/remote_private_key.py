@@ -110,7 +110,7 @@ def opened_token_key(token_name: str, label: str, pin: Secret) -> Iterator[Remot
 
 @contextmanager
 def opened_new_token_key(token_name: str, label: str, kind: KeyKind, pin: Secret) -> Iterator[RemotePrivateKey]:
-    """The private key of a new pair in the token, which is stored, sensitive and never extractable; one login does both.
+    """The private key of a new pair in the token, stored, sensitive and never extractable; one login does both.
 
     Raises:
         TokenError: as `opened_token_key`, and: the label is in use, the token is full or cannot make such keys.
