@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
 
-import asn1tools
-
 from labconsole import paths
 
 MessageName = Literal["CAM", "DENM"]
@@ -18,12 +16,18 @@ _MODULES: dict[Release, tuple[str, ...]] = {
     1: ("EN302637-2v141-CAM", "EN302637-3v131-DENM", "TS102894-2v131-CDD"),
     2: ("TS103900v231-CAM", "TS103831v231-DENM", "TS102894-2v241-CDD"),
 }
-_CODEC_ERRORS = (asn1tools.Error, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""What asn1tools raises of malformed octets and of values that do not fit; RuntimeError includes RecursionError."""
 
 
 class MessageError(Exception):
     """A message that cannot be decoded, or values that no message can have; the text is the reason."""
+
+
+@cache
+def _codec_errors() -> tuple[type[Exception], ...]:
+    """What asn1tools raises of malformed octets and of values that do not fit; RuntimeError includes RecursionError."""
+    from asn1tools import Error
+
+    return Error, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
 
 
 @cache
@@ -33,6 +37,9 @@ def compiled(release: Release) -> Any:
     That takes 0.25 s for Release 1 and 0.8 s for Release 2: a station calls this before it is ready, so that its first
     message does not wait. Enumerations are whole numbers.
     """
+    # Imported late: its parser takes a third of all that a station's process imports, and a CAM is mostly read without.
+    import asn1tools
+
     # asn1tools takes the name of a default value for the value itself.
     text = _text(release).replace("DEFAULT defaultValidity", "DEFAULT 600")
     return asn1tools.compile_string(text, "uper", numeric_enums=True)
@@ -66,7 +73,7 @@ def encode_values(message: MessageName, values: dict[str, Any], release: Release
     """
     try:
         return bytes(compiled(release).encode(message, values))
-    except _CODEC_ERRORS as error:
+    except _codec_errors() as error:
         raise MessageError(f"{message} cannot be encoded: {error}") from error
 
 
@@ -88,6 +95,6 @@ def decode_values(message: MessageName, octets: bytes, release: Release = 1) -> 
 def _decoded(message: MessageName, octets: bytes, release: Release) -> dict[str, Any]:
     try:
         values: dict[str, Any] = compiled(release).decode(message, octets)
-    except _CODEC_ERRORS as error:
+    except _codec_errors() as error:
         raise MessageError(f"{message} is malformed: {error}") from error
     return values
