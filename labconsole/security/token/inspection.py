@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import module_process
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError

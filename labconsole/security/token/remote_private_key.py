@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from cryptography.utils import Buffer
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.module_process import Conversation
 from labconsole.security.token.named_tokens import find_configuration

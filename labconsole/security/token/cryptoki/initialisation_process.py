@@ -7,7 +7,7 @@ from typing import Any
 
 import pkcs11
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.module import Module, load_module

@@ -10,7 +10,7 @@ import pkcs11
 from pkcs11 import Mechanism
 from pydantic import TypeAdapter
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping, threads_safe

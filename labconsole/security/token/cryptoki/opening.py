@@ -11,7 +11,7 @@ import pkcs11
 from pkcs11 import TokenFlag
 
 from labconsole.model.validation_faults import nearest
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.module import Module, load_module

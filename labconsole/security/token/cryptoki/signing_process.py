@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from pkcs11 import Attribute, Session
 
 from labconsole.clock import now_ns
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.module_errors import translated_errors
