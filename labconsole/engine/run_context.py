@@ -20,7 +20,7 @@ from labconsole.errors import UserError
 from labconsole.model.series import Event, Level, LiveChannel, LiveKind
 from labconsole.model.trial import RoleHandle, RoleSpec
 from labconsole.model.trial_command import TrialCommand
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.store.records import StoredFile, StoredRole
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from labconsole.engine.protocol import LIVE, LiveFrame, decode_line, encode_line
 from labconsole.processes import group_options, kill_group, own_program
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 
 TERMINATE_AFTER_S = 8.0
 KILL_AFTER_S = 10.0

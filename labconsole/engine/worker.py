@@ -22,7 +22,7 @@ from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.role_handle import CancelledError
 from labconsole.engine.run_context import WorkerContext
-from labconsole.engine.run_end import WorkerRun, finalize_run, load_trial, recover
+from labconsole.engine.run_end import WorkerRun, finalize_run, recover
 from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
@@ -36,9 +36,9 @@ from labconsole.processes import (
     work_behind_others,
     work_when_idle,
 )
-from labconsole.security.secrets import Secret
-from labconsole.store.reader import Reader
+from labconsole.security.secret_value import Secret
 from labconsole.store.records import RunStatus
+from labconsole.store.run_reader import RunReader
 from labconsole.store.run_store import RunInProgressError, Store
 
 CANCELLED = "Cancelled by the operator."
@@ -142,8 +142,8 @@ def _conduct_run(
     Raises UserError before the run was marked as running: RunInProgressError while another process conducts a run of
     this database, others where the run has ended already or its trial cannot be loaded.
     """
-    trial, parameters = load_trial(run.detail.row)
-    seed = run.detail.row.seed
+    trial, parameters = run.trial
+    seed = run.task.seed
     surroundings = provenance(seed, live_hz)
     run.store.run_started(
         run.id,
@@ -178,7 +178,7 @@ def _conduct_run(
 
 def _is_local(run: WorkerRun) -> bool:
     """Whether all roles of the run are on this computer."""
-    placement = Placement.of_stored(run.detail.placement)
+    placement = Placement.of_stored(run.task.placement)
     return placement is None or placement.local > 0
 
 
@@ -191,7 +191,7 @@ def _launcher(
     here: Callable[[], Launcher],
 ) -> Launcher:
     """What starts the roles of the run. Raises UserError: the hosts that it asks for are not there; CancelledError."""
-    placement = Placement.of_stored(run.detail.placement)
+    placement = Placement.of_stored(run.task.placement)
     if placement is None:
         return here()
     if not trial.on_hosts:
@@ -205,7 +205,7 @@ def _launcher(
     from labconsole.hosts.host_launcher import HostLauncher, HostRun, connected
 
     cluster, address = connected(placement, stored, cancelled)
-    needs = HostRun(run.detail.row.uuid, run.spool, trial.disk_bytes(parameters))
+    needs = HostRun(run.task.uuid, run.spool, trial.disk_bytes(parameters))
     launcher = HostLauncher(cluster, placement, needs, LocalLauncher(address))
     stored.callback(launcher.close)
     return launcher
@@ -274,8 +274,8 @@ def perform_task(task: Mapping[str, Any], channel: WorkerChannel, here: Callable
     Raises UserError when the end of the run could not be stored.
     """
     with Store.open(Path(task["database"])) as store:
-        with Reader(store.path) as reader:
-            run = WorkerRun(store, reader.run(task["run_id"]))
+        with RunReader(store.path) as reader:
+            run = WorkerRun(store, reader.task(task["run_id"]))
         recorder = Recorder(store, run.id, run.spool)
         if task["t"] == "run":
             secrets = {key: Secret(value) for key, value in task["secrets"].items()}

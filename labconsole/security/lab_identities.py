@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from secrets import token_hex
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -26,14 +27,11 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from labconsole.errors import UserError
 from labconsole.paths import pki_dir
 from labconsole.security.identities import IdentityFiles, LoadedIdentity, TokenIdentity, load_identity, validity_problem
-from labconsole.security.pki.change import Change
 from labconsole.security.pki.identities import NamedIdentities, files_of
 from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, opened_key, own_passphrase
 from labconsole.security.pki.own_certificates import add_with_key, creating_alone, state_called
-from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TokenKey
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import TokenError
@@ -46,6 +44,9 @@ from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
 from labconsole.store.errors import MissingDatabaseError
+
+if TYPE_CHECKING:
+    from labconsole.security.pki.change import Change
 
 STATE = "Lab"
 """State of the certificate database that they belong to."""
@@ -188,6 +189,8 @@ def _found_or_created_for_messages(
 
     The caller has the lock. Raises UserError, OSError.
     """
+    from labconsole.security.pki.store import PkiStore
+
     snapshot = _snapshot(directory)
     (holders,) = (one for one in _named(snapshot) if one.name == holder)
     *_, root = snapshot.chain_of(snapshot.certificate_by_id[holders.certificate])
@@ -218,6 +221,8 @@ def _found_or_created_for_messages(
 
 def _found_or_created(directory: Path) -> LabIdentities:
     """The set in `directory`, created again if it is not usable. The caller has the lock. Raises UserError, OSError."""
+    from labconsole.security.pki.store import PkiStore
+
     why = "The lab identities were created."
     snapshot = _snapshot(directory)
     if len(_named(snapshot)) == len(_PROFILES):
@@ -236,6 +241,9 @@ def _found_or_created(directory: Path) -> LabIdentities:
 
 
 def _snapshot(directory: Path) -> Snapshot:
+    # Imported late, with SQLAlchemy: a run with files or without TLS opens no certificate database.
+    from labconsole.security.pki.reader import PkiReader
+
     try:
         with PkiReader.open(directory) as reader:
             return reader.snapshot()

@@ -248,10 +248,12 @@ def test_the_same_seed_counts_the_same_numbers(done: Campaign, tmp_path: Path) -
 def test_evaluating_again_gives_the_same(done: Campaign) -> None:
     from labconsole.engine.recorder import Recorder
     from labconsole.engine.run_end import WorkerRun, recover
+    from labconsole.store.run_reader import RunReader
 
     before = done["counts"]
     with Store.open(done.bench("counts").database) as store:
-        run = WorkerRun(store, before)
+        with RunReader(store.path) as reader:
+            run = WorkerRun(store, reader.task(before.row.id))
         recover(run, Recorder(store, run.id, run.spool), RunStatus.INTERRUPTED, "must not be written")
     assert done.bench("counts").detail(before.row.id) == before
 
