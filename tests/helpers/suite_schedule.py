@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import os
-from contextlib import suppress
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import psutil
 import pytest
@@ -41,8 +42,15 @@ def pytest_collection(session: pytest.Session) -> None:
         return
     modules = sorted((config.rootpath / "tests").rglob("test_*.py"))
     for path in modules[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
-        with suppress(Exception, pytest.skip.Exception):  # collection meets it again, and reports it
+        try:
             import_path(path, mode=ImportMode.importlib, root=config.rootpath, consider_namespace_packages=False)
+        except (Exception, pytest.skip.Exception):  # noqa: BLE001 - collection imports it again, after its conftest
+            for name in [name for name, module in sys.modules.items() if _file(module) == str(path)]:
+                del sys.modules[name]  # pytest leaves what it has imported in part
+
+
+def _file(module: ModuleType) -> str | None:
+    return module.__dict__.get("__file__")
 
 
 def pytest_collection_finish() -> None:
