@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from labconsole.engine.launcher import Launcher
 from labconsole.model.trial import RoleSpec
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.attacks.attack_trial import AttackTrial
@@ -54,10 +55,15 @@ class AttackLab(LiveLab):
     trial = _Trial(StationRole)
 
 
-def run(folder: Path, receiver: type[StationRole] = StationRole, **settings: Any) -> Outcome:
+def run(
+    folder: Path, receiver: type[StationRole] = StationRole, *, launcher: Launcher | None = None, **settings: Any
+) -> Outcome:
     """A short run with this receiver; `folder` is created."""
 
     class BrokenLab(AttackLab):
         trial = _Trial(receiver)
 
-    return steady_run(lambda: BrokenLab(folder, live_hz=UNWATCHED_HZ).run(**{**ATTACK, **settings}))
+    def attacked() -> Outcome:
+        return BrokenLab(folder, launcher=launcher, live_hz=UNWATCHED_HZ).run(**{**ATTACK, **settings})
+
+    return steady_run(attacked)

@@ -138,7 +138,7 @@ class LiveLab(trial_lab.TrialLab[LiveParameters, Outcome]):
 
 def run(folder: Path, *, launcher: Launcher | None = None, **settings: Any) -> Outcome:
     """A short run; `folder` is created."""
-    return steady_run(lambda: LiveLab(folder, launcher=launcher, live_hz=UNWATCHED_HZ).run(**settings))
+    return LiveLab(folder, launcher=launcher, live_hz=UNWATCHED_HZ).run(**settings)
 
 
 def steady_run(run: Callable[[], Outcome]) -> Outcome:

@@ -49,8 +49,6 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     """A run of each case, some at a time: nearly all of each is waiting."""
 
     def run_case(folder: Path, name: str) -> Outcome:
-        if name == "congestion":  # a busy machine is late with it each time
-            return LiveLab(folder, launcher=PROCESSES).run(**CASES[name])
         return run(folder, launcher=PROCESSES if name in IN_PROCESSES else None, **CASES[name])
 
     return record_runs(tmp_path_factory, "live-cases", LiveLab, CASES, run_case, 3)
@@ -314,8 +312,9 @@ def test_runs_of_two_consoles_on_one_group_trust_each_other_by_root_files(tmp_pa
 
 def test_full_queue_loses_packets_of_other_stations_only(tmp_path: Path) -> None:
     """P-384 takes too long for these rates; a station's own packets are never in its queue."""
-    lab = LiveLab(tmp_path / "run", launcher=PROCESSES)  # in one process senders would wait for receivers
-    outcome = lab.run(
+    outcome = run(
+        tmp_path / "run",
+        launcher=PROCESSES,  # in one process senders would wait for receivers
         **{"warm_up": 0.2, "duration": 0.5, "senders": 6, "rate": 100.0},
         **{"curve": "p384", "receivers": "all", "processes": 2, "queue_limit": 1},
     )

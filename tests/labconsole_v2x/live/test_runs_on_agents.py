@@ -1,6 +1,7 @@
 """The source's test bench in small: 15 senders on two hosts, the receiver on a third, by real agents over Dask.
 
-In network namespaces, where packets cross links between the hosts, only at night: a fault of links is found there.
+Nightly: agents are tested with other trials in CI, and stations on hosts without agents (`test_stations_on_hosts`); a
+fault of both together is found here alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from labconsole.cli.main import main
 from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from tests.helpers.host_network import network_of
+from tests.helpers.host_network import NETWORKS, network_of
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 
 S = 1_000_000_000
@@ -48,7 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("agents") / "console"
 
 
-@pytest.fixture(scope="module", params=["loopback", pytest.param("namespaces", marks=pytest.mark.nightly)])
+@pytest.fixture(scope="module", params=NETWORKS)
 def running(home: Path, request: pytest.FixtureRequest) -> Iterator[ClusterProcesses]:
     """Two hosts of vehicles, and one at the road; each has a clock of its own."""
     with network_of(request.param) as network, cluster(home, network) as found:
@@ -58,6 +59,7 @@ def running(home: Path, request: pytest.FixtureRequest) -> Iterator[ClusterProce
         yield found
 
 
+@pytest.mark.nightly
 def test_15_senders_on_two_hosts_are_heard_by_a_receiver_on_a_third(
     running: ClusterProcesses, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

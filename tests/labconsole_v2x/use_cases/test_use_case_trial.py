@@ -214,12 +214,12 @@ def run_with_token(folder: Path, token: str, **settings: Any) -> Outcome:
 
 
 def test_cases_of_each_kind_pass_with_keys_in_a_token(tmp_path: Path, token: str) -> None:
+    """A fault that only another case with a token shows is found by the next test, at night."""
     chosen = [code for code in CODES if code.startswith("FUN")]
-    chosen += ["F-SIG-01", "F-SIG-05", "F-SIG-07", "F-CER-02", "F-PSN-01", "F-PSN-05", "F-SNS-01", "F-ENC-02"]
-    chosen += ["F-IVS-01", "A-SIG-02", "A-SIG-05", "A-CER-01", "A-CER-04", "A-CER-06"]
+    chosen += ["F-SIG-01", "F-SIG-07", "F-PSN-01", "F-ENC-02", "F-IVS-01", "A-SIG-02", "A-CER-01"]
     outcome = run_with_token(tmp_path, token, cases=", ".join(chosen))
     assert {code: outcome.reasons[code] for code in chosen if outcome.verdicts[code] != PASSED} == {}
-    assert outcome.figures == {"passed": 14, "failed": 0, "not_tested": 22, "functions_passed": 10}
+    assert outcome.figures == {"passed": 7, "failed": 0, "not_tested": 29, "functions_passed": 10}
 
 
 @pytest.mark.nightly
