@@ -4,9 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import (
+    bridge,
+    home,
+    kept_panels,
+    module_window,
+    open_window,
+    services,
+    shared,
+    shown_window,
+    theme,
+    window,
+)
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = [
+    "bridge",
+    "home",
+    "kept_panels",
+    "module_window",
+    "open_window",
+    "services",
+    "shared",
+    "shown_window",
+    "theme",
+    "window",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
