@@ -91,6 +91,7 @@ def module_window(
 def shared(module_window: SharedWindow, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedWindow]:
     """The shared window, for a test that changes nothing that is stored; it is reset afterwards."""
     monkeypatch.setenv(HOME_VARIABLE, str(module_window.home))
+    module_window.activate()
     yield module_window
     module_window.reset()
 

@@ -86,6 +86,11 @@ class SharedWindow:
         self.window.resize(*SIZE)
         self.window.show()
 
+    def activate(self) -> None:
+        """Give the window the keyboard, which a window of another test may have had."""
+        self.window.activateWindow()
+        QTest.qWaitForWindowActive(self.window)
+
     def trial(self, kind: str) -> TrialPanel:
         """The complete panel of a trial, in the state of its first opening."""
         panel = self.window.open_trial(kind)

@@ -2,6 +2,28 @@
 
 from __future__ import annotations
 
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import (
+    bridge,
+    home,
+    kept_panels,
+    module_window,
+    open_window,
+    services,
+    shared,
+    shown_window,
+    theme,
+    window,
+)
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = [
+    "bridge",
+    "home",
+    "kept_panels",
+    "module_window",
+    "open_window",
+    "services",
+    "shared",
+    "shown_window",
+    "theme",
+    "window",
+]
