@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from tests.labconsole_amqp.lab_pki import LabCa
 from tests.labconsole_amqp.message_token import copied_office, create_office
 from tests.labconsole_amqp.real_broker import missing
 from tests.labconsole_amqp.run_files import Files, create_files, serving_files
-from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq, shared_rabbitmq
+from tests.labconsole_amqp.shared_rabbitmq import RabbitmqUse, SharedRabbitmq
 from tests.labconsole_amqp.states import States, copied_states, create_states
 
 
@@ -111,10 +112,22 @@ def files_broker(files: Files) -> Iterator[RunningBroker]:
         yield running
 
 
+_RABBITMQ = pytest.StashKey[RabbitmqUse]()
+
+
 @pytest.fixture(scope="session")
-def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedRabbitmq]:
+def rabbitmq(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedRabbitmq]:
     """A running RabbitMQ for all tests; without it they are skipped."""
     if (reason := missing("rabbitmq")) is not None:
         pytest.skip(reason)
-    with shared_rabbitmq(common_folder(tmp_path_factory) / "amqp-rabbitmq") as running:
-        yield running
+    use = request.config.stash[_RABBITMQ] = RabbitmqUse(common_folder(tmp_path_factory) / "amqp-rabbitmq")
+    yield use.rabbitmq
+    use.end()
+    use.stop()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Wait for other test processes that still use the broker; at the end of a fixture a test would time out."""
+    use = session.config.stash.get(_RABBITMQ, None)
+    while use is not None and not use.stop():
+        time.sleep(0.2)

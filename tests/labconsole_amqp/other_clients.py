@@ -16,6 +16,9 @@ from labconsole_amqp.wire.sign_encrypt import rsa_private_key
 from tests.labconsole_amqp.cut_relay import CutRelay
 from tests.labconsole_amqp.lab import Lab
 
+PACED = {"loop": "open", "rate": 2_000.0}
+"""So that a run lasts until it is cut."""
+
 
 def endpoint(lab: Lab, *, tls: bool = False) -> Endpoint:
     """The embedded broker of a run in progress; with TLS, as State B."""

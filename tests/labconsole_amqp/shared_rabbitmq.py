@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -68,34 +66,46 @@ def _queue(number: int) -> str:
     return f"q{number}"
 
 
-@contextmanager
-def shared_rabbitmq(base: Path) -> Iterator[SharedRabbitmq]:
-    """The broker in a folder that all test processes know: one starts it, and stops it when no other uses it."""
-    base.mkdir(exist_ok=True)
-    lock, running, own_mark = FileLock(base / "lock"), base / "running", base / f"user-{os.getpid()}"
-    with lock:
-        own_mark.touch()
-        starts = not running.exists()
-        if starts:
-            folder = base / f"broker-{os.getpid()}"
-            pki = LabCa(folder / "pki")
-            pki.issue("server")
-            for name in (SENDER, RECEIVER, UNKNOWN):
-                pki.issue(name, encrypted=True, of_rsa=True)
-            rabbitmq = SharedRabbitmq(folder)
-            rabbitmq.broker.start()
-            running.write_text(str(folder))
-        else:
-            rabbitmq = SharedRabbitmq(Path(running.read_text()))
-            rabbitmq.broker.attach()
-    try:
-        yield rabbitmq
-    finally:
-        own_mark.unlink()
-        while starts:
-            with lock:
-                if not any(psutil.pid_exists(int(mark.name.partition("-")[2])) for mark in base.glob("user-*")):
-                    running.unlink()
-                    rabbitmq.broker.stop()
-                    break
-            time.sleep(0.2)
+class RabbitmqUse:
+    """The use of the broker by this test process: the first one starts it, and stops it when no other uses it.
+
+    `base` is a folder that all processes of a test run know.
+    """
+
+    def __init__(self, base: Path) -> None:
+        base.mkdir(exist_ok=True)
+        self._base, self._lock, self._running = base, FileLock(base / "lock"), base / "running"
+        self._mark = base / f"user-{os.getpid()}"
+        with self._lock:
+            self._mark.touch()
+            self._must_stop = not self._running.exists()
+            if self._must_stop:
+                folder = base / f"broker-{os.getpid()}"
+                _issue_identities(folder / "pki")
+                self.rabbitmq = SharedRabbitmq(folder)
+                self.rabbitmq.broker.start()
+                self._running.write_text(str(folder))
+            else:
+                self.rabbitmq = SharedRabbitmq(Path(self._running.read_text()))
+                self.rabbitmq.broker.attach()
+
+    def end(self) -> None:
+        """This process uses it no longer."""
+        self._mark.unlink(missing_ok=True)
+
+    def stop(self) -> bool:
+        """Stop it, if that is for this process to do; False while another process uses it."""
+        with self._lock:
+            users = (int(mark.name.partition("-")[2]) for mark in self._base.glob("user-*"))
+            if self._must_stop and not any(map(psutil.pid_exists, users)):
+                self._running.unlink()
+                self.rabbitmq.broker.stop()
+                self._must_stop = False
+        return not self._must_stop
+
+
+def _issue_identities(folder: Path) -> None:
+    pki = LabCa(folder)
+    pki.issue("server")
+    for name in (SENDER, RECEIVER, UNKNOWN):
+        pki.issue(name, encrypted=True, of_rsa=True)

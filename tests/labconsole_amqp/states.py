@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 
@@ -27,6 +28,16 @@ from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for
 
 NAMES = {"sender_identity": "alpha-client", "receiver_identity": "beta-client", "broker_identity": "beta-broker"}
 """Parameters of a run between both States."""
+FOLLOWED: dict[str, Any] = {
+    "test": 3,
+    "payload": "small",
+    "loop": "open",
+    "rate": 200.0,
+    "count": 300,
+    "patience": 2.0,
+    **NAMES,
+}
+"""A run of 1.5 s between them, during which the database changes."""
 
 
 class StoredState(OwnState):

@@ -14,8 +14,8 @@ from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
-from tests.labconsole_amqp.broker_command import broker_command
 from tests.labconsole_amqp.command_line import run_command
+from tests.labconsole_amqp.embedded_broker import broker_command
 from tests.labconsole_amqp.lab import run
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template

@@ -29,8 +29,7 @@ from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import Check, CheckName, CheckResult
 from labconsole_amqp.trial.connection_check import check_connection
-from tests.labconsole_amqp.broker_command import broker_command
-from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_command, serving
 from tests.labconsole_amqp.lab import Lab
 from tests.labconsole_amqp.run_judgements import refusals
 from tests.labconsole_amqp.states import States

@@ -43,6 +43,9 @@ from tests.labconsole_amqp.merging.two_sites import DRIFT_PPM, Site, by_shifted_
 from tests.labconsole_amqp.real_broker import USER
 from tests.labconsole_amqp.shared_rabbitmq import CLOCK_QUEUE, SharedRabbitmq
 
+pytestmark = pytest.mark.timeout(600)
+"""Two consoles, each a process with processes, are started by the first test."""
+
 COUNT, TAKEN, SENT_TWICE = 800, 5, 2
 _NO_CONTEXT = cast(OperationContext, None)
 """A merge reports nothing on its way."""

@@ -24,10 +24,9 @@ from labconsole_amqp.trial import messaging_run
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.messaging_run import connect_command
 from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
-from tests.labconsole_amqp.other_clients import cutting
+from tests.labconsole_amqp.lab import SHAPED, Lab, Outcome, ProcessLab
+from tests.labconsole_amqp.other_clients import PACED, cutting
 from tests.labconsole_amqp.run_judgements import all_arrived, all_good, nothing_lost
-from tests.labconsole_amqp.run_settings import PACED, SHAPED
 from tests.labconsole_amqp.states import NAMES, States, name_identity
 
 CANARY = "canary-61b0"

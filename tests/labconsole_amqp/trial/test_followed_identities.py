@@ -20,8 +20,7 @@ from labconsole_amqp.wire.sign_encrypt import OpenedMessage
 from labconsole_amqp.wire.sign_encrypt import Outcome as Opened
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState
 from tests.labconsole_amqp.lab import Lab, Outcome
-from tests.labconsole_amqp.run_settings import FOLLOWED
-from tests.labconsole_amqp.states import States, name_identity, prepared_identity
+from tests.labconsole_amqp.states import FOLLOWED, States, name_identity, prepared_identity
 
 COUNT = FOLLOWED["count"]
 

@@ -27,7 +27,7 @@ from tests.labconsole_amqp.real_broker import USER
 from tests.labconsole_amqp.run_judgements import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
 from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
-pytestmark = pytest.mark.usefixtures("lab_home")
+pytestmark = [pytest.mark.usefixtures("lab_home"), pytest.mark.timeout(600)]
 
 PROPERTIES, ANNOTATIONS = FieldsIn.APPLICATION_PROPERTIES, FieldsIn.MESSAGE_ANNOTATIONS
 FIGURES = tuple((test, payload) for payload in PAYLOADS for test in (1, 2, 3, 4))

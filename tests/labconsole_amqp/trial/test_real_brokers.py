@@ -51,7 +51,7 @@ def broker(
         patch.setenv(HOME_VARIABLE, str(_shared_home))
         trust = folder / "trust.pem"
         trust.write_text(lab_identities().authority_file.read_text() + clients.ca_file.read_text())
-        queues = ("labconsole", "1", "2", "3", "4", "large", "q")
+        queues = ("labconsole", "1", "2", "3", "4", "large")
         running = RealBroker(request.param, folder, queues=queues, trust=trust, anonymous=True)
         running.start()
     try:
@@ -117,7 +117,8 @@ def test_clients_with_unknown_certificates_are_refused(broker: RealBroker, clien
         connect(broker.secure(tls_of(unknown_name, trust=lab_ca)))
 
 
-def test_broker_is_stopped_and_started_in_mid_run(broker: RealBroker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_broker_is_stopped_and_started_in_mid_run(kind: str, tmp_path: Path) -> None:
     """Durable messages that were acknowledged are kept, the others are sent again: none is lost."""
     reconnecting = {"durable": True, "numbered": True, "reconnect": 120.0, "loop": "open", "rate": 300.0}
     moving = threading.Event()
@@ -126,7 +127,7 @@ def test_broker_is_stopped_and_started_in_mid_run(broker: RealBroker, tmp_path: 
         lab.until("received", 500)
         moving.set()
 
-    with ThreadPoolExecutor(1) as pool:
+    with RealBroker(kind, tmp_path / "broker", anonymous=True) as broker, ThreadPoolExecutor(1) as pool:
         values = settings(broker, 2, "q", count=2_000, **reconnecting)
         ending = pool.submit(lambda: Lab(tmp_path / "run", during=during).run(**values))
         assert moving.wait(60)

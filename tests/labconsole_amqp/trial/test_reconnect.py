@@ -18,11 +18,10 @@ from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab
-from tests.labconsole_amqp.other_clients import cutting
+from tests.labconsole_amqp.other_clients import PACED, cutting
 from tests.labconsole_amqp.real_broker import USER
 from tests.labconsole_amqp.run_files import Files, login, through
 from tests.labconsole_amqp.run_judgements import nothing_lost
-from tests.labconsole_amqp.run_settings import PACED
 from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
 pytestmark = pytest.mark.usefixtures("lab_home")

@@ -16,8 +16,7 @@ from labconsole.security.private_files import PRIVATE_KEY_MARK
 from labconsole.security.secrets import Secret
 from tests.helpers.other_hosts import OtherHosts
 from tests.labconsole_amqp.lab import Lab, Outcome
-from tests.labconsole_amqp.run_settings import FOLLOWED
-from tests.labconsole_amqp.states import States
+from tests.labconsole_amqp.states import FOLLOWED, States
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 and /proc are Linux's")
 

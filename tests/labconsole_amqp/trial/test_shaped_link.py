@@ -13,11 +13,10 @@ from pydantic import ValidationError
 from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker
-from tests.labconsole_amqp.lab import Lab, run
+from tests.labconsole_amqp.lab import SHAPED, Lab, run
 from tests.labconsole_amqp.real_broker import USER
 from tests.labconsole_amqp.run_files import Files, login, through
 from tests.labconsole_amqp.run_judgements import all_arrived
-from tests.labconsole_amqp.run_settings import SHAPED
 from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
 pytestmark = pytest.mark.usefixtures("lab_home")
