@@ -124,7 +124,7 @@ def meetings(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
                 def play(mode: str) -> None:
                     settings = external(broker, site, mode, test, envelope=envelope)
-                    Lab(folder / f"{first}-{test}-{envelope}" / mode).record(**settings)
+                    Lab(folder / f"{first}-{test}-{envelope}" / mode).run(**settings).write()
 
                 modes = sorted(("sender", "receiver"), key=first.__ne__)
                 threads = [threading.Thread(target=play, args=(mode,)) for mode in modes]
@@ -144,7 +144,7 @@ def meetings(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("first", "test", "envelope"), MEETINGS)
 def test_two_consoles_connect_in_any_order_of_start(first: str, test: int, envelope: str, meetings: Path) -> None:
-    sender, receiver = (Lab.recorded(meetings / f"{first}-{test}-{envelope}" / mode) for mode in ("sender", "receiver"))
+    sender, receiver = (Lab.read(meetings / f"{first}-{test}-{envelope}" / mode) for mode in ("sender", "receiver"))
     assert (sender.failure, receiver.failure) == (None, None)
     assert sender.figures["sent"] == receiver.figures["received"] == 60
     assert (receiver.figures["lost"], receiver.figures["failed_verifications"]) == (0, 0)
