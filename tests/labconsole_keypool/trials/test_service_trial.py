@@ -79,18 +79,21 @@ def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: P
     assert dropped[-1] == 0, dropped
 
 
+@pytest.mark.serial  # the successor of a generator generates while signers are idle, in 8 s
 def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path) -> None:
     """One generates, one signs; kill -9 of either loses no request, and its keys are not used again."""
 
     def kill_both(lab: LiveLab) -> None:
         lab.until("processed", 30)
         lab.kill("generator-1")
+        # More than a batch, which the killed one may have reported last: its successor generates, too.
+        lab.until("keys_stored", lab.count("keys_stored") + 25)
         lab.until("processed", 120)
         lab.kill("signer-1")
 
     outcome = LiveLab(tmp_path / "run", during=kill_both).run(
         **{**P_256, "generate": "idle"},
-        rate=100.0,
+        rate=60.0,
         requests=800,
         further_tokens="lab-2",
         token_use="split",
