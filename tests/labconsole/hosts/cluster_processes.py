@@ -21,7 +21,7 @@ from labconsole.paths import HOME_VARIABLE
 from tests.helpers.host_network import Loopback, Network
 from tests.helpers.signals import interruptible
 
-_START_S = 30.0
+_START_S = 120.0
 
 
 class Served:
@@ -56,6 +56,8 @@ class Served:
                 lambda: re.search(pattern, self.said) or not self._reader.is_alive(), _START_S
             )
         match = re.search(pattern, self.said)
+        if match is None and self.process.poll() is None:
+            self.kill()  # no fixture knows it yet
         assert found and match is not None, self.said
         return match
 
