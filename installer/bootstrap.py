@@ -14,8 +14,8 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
-IN_PARALLEL = ["--numprocesses=logical", "--dist=loadfile"]
-"""The suite waits for processes half of its time: one test process for each core."""
+IN_PARALLEL = ["--numprocesses=auto", "--dist=worksteal"]
+"""How many test processes these are, and the order of tests: `tests/helpers/suite_schedule.py`."""
 USAGE = """%(prog)s run  [-- ARGUMENTS]   open the window, or hand ARGUMENTS to labconsole;
                                                 without a display: run the demo campaign in the terminal
        %(prog)s test [-- ARGUMENTS]   run the whole test suite, ARGUMENTS go to pytest
@@ -37,6 +37,7 @@ def main(arguments: "list[str]") -> int:
         return 0
     if command == "test":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of hundreds of processes would compile all again
         os.chdir(str(ROOT))
         return hand_over([installed("python"), "-m", "pytest", *IN_PARALLEL, *handed_on])
     return hand_over([installed("labconsole"), *(handed_on or start_arguments(has_display()))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import sys
 import threading
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
     from pytestqt.qtbot import QtBot
 
-pytest_plugins = ("tests.helpers.suite_cost",)
+pytest_plugins = ("tests.helpers.suite_cost", "tests.helpers.suite_schedule", "tests.helpers.lab_home")
 _GRACE_S = 5.0
 _TIMEOUT_MS = 120_000
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
@@ -81,10 +82,19 @@ def qtbot(qtbot: QtBot) -> QtBot:
     return qtbot
 
 
+@pytest.fixture(scope="session")
+def new_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Paths of homes, none of which exists."""
+    return (tmp_path_factory.getbasetemp() / "homes" / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of the user's data in this test; the developer's keyring stays out of it."""
-    home = tmp_path / "home"
+def own_home(new_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the user's data in this test; the developer's keyring stays out of it.
+
+    It is not in the test's `tmp_path`: most tests need no folder, and each new one makes pytest list all before it.
+    """
+    home = next(new_homes)
     monkeypatch.setenv("LABCONSOLE_HOME", str(home))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return home

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,71 @@ def test_processes_that_are_interrupted_accept_it_in_a_suite_that_ignores_it(num
     finally:
         signal.signal(signal.Signals[number], before)
     assert started.communicate(timeout=60)[0] == "False\n"
+
+
+SERIAL = """
+import os, time
+from pathlib import Path
+import pytest
+
+def log(text):
+    with Path(os.environ["LOG"]).open("a") as file:
+        file.write(text + "\\n")
+
+@pytest.mark.serial
+@pytest.mark.parametrize("number", range(3))
+def test_serial(number):
+    log(f"serial begins {os.getpid()}")
+    time.sleep(0.05)
+    log(f"serial ends {os.getpid()}")
+
+@pytest.mark.parametrize("number", range(6))
+def test_other(number):
+    log("other begins")
+    time.sleep(0.3 if number == 5 else 0.05)
+    log("other ends")
+"""
+
+
+def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_sample.py").write_text(SERIAL, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial\n", encoding="utf-8")
+    log = tmp_path / "log"
+    options = ["-q", "-p", "tests.helpers.suite_schedule", "-n", "3", "--dist=worksteal"]
+    command = [sys.executable, "-m", "pytest", *options]
+    environment = {**os.environ, "LOG": str(log), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "9 passed" in done.stdout, done.stdout + done.stderr
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert all(line.startswith("other") for line in lines[:12]) and len(lines) == 18
+    assert len({line.split()[2] for line in lines[12:]}) == 1
+    assert [line.split()[1] for line in lines[12:]] == ["begins", "ends"] * 3
+
+
+def test_no_test_module_imports_from_another_one() -> None:
+    """What two need is in a `conftest.py` or a helper module: a test module can then be run, moved and split alone."""
+    importing = {
+        f"{path.relative_to(ROOT)}: {module}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for module in imported_modules(path)
+        if module.startswith("tests.") and module.rpartition(".")[2].startswith("test_")
+    }
+    assert importing == set()
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Dotted names of the modules that a file imports, or imports names from."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name for name in names if ROOT.joinpath(*name.split(".")).with_suffix(".py").is_file())

@@ -177,7 +177,7 @@ def published_column(plugins: Plugins, name: str) -> PublishedColumn:
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class _Unit(_Strict):

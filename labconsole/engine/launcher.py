@@ -11,14 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from labconsole.clock import clock_domain
 from labconsole.engine.protocol import encode_line
 from labconsole.errors import UserError
 from labconsole.processes import own_program
 from labconsole.security.private_files import PRIVATE_KEY_MARK
-from labconsole.security.secrets import Secret, SecretRequest
+from labconsole.security.secret_value import Secret
+
+if TYPE_CHECKING:
+    from labconsole.security.secrets import SecretRequest
 
 _READ_SIZE = 1024 * 1024
 

@@ -16,7 +16,7 @@ from labconsole.model.operation import Result, conduct
 from labconsole.model.plugin import Plugins
 from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.processes import create_child_job, die_with_parent
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 
 PROGRESS_INTERVAL_S = 0.1
 

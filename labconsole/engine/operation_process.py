@@ -11,7 +11,7 @@ from typing import Any
 
 from labconsole.engine.supervisor import WorkerProcess
 from labconsole.model.operation import Result
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 
 PROGRAM = "labconsole.engine.operation"
 LOG_LINES_KEPT = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ from labconsole.model.series import Event, Level
 
 BINS_PER_OCTAVE = 32
 """A bin spans a factor of 2^(1/32) = 2.2 %; its geometric middle is at most 1.1 % away from any value in it."""
+
+
+class MessageChannel(Protocol):
+    """The way of messages to the process that started this one."""
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message; of live frames, only the newest must arrive."""
 
 
 class LogHistogram:

@@ -7,6 +7,7 @@ import platform
 import ssl
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,12 @@ def _version(package: str) -> str | None:
         return None
 
 
+@cache
 def _revision() -> str:
-    """The git revision of a checkout, with `+` when files were changed; "release" outside of a checkout."""
+    """The git revision of a checkout, with `+` when files were changed; "release" outside of a checkout.
+
+    Read once: it is that of the code which this process has imported.
+    """
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return "release"

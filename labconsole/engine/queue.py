@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from labconsole.clock import wall_now
 from labconsole.engine.other_consoles import DEAD_FOR_S, OtherRuns
@@ -25,7 +25,7 @@ from labconsole.engine.queue_items import (
 )
 from labconsole.engine.run_commands import SentCommands
 from labconsole.engine.run_end import Recoveries, Recovery
-from labconsole.engine.supervisor import WorkerProcess
+from labconsole.engine.supervisor import Worker, WorkerProcess
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import TIME_PROGRESS, Event
@@ -52,7 +52,7 @@ class _Job:
     """A worker process on a run or on the recovery of one. `sentence` is its error, where no run has it."""
 
     run_id: int
-    worker: WorkerProcess
+    worker: Worker
     recovery: Recovery | None = None
     sentence: str = ""
     yielded: bool = False
@@ -69,6 +69,9 @@ class RunQueue:
 
     All methods belong to one thread; `pump` never blocks on a run.
     """
+
+    worker: ClassVar[Callable[..., Worker]] = WorkerProcess
+    """What performs a task: called with the task, `wake` and the secrets of the run."""
 
     def __init__(
         self,
@@ -309,7 +312,7 @@ class RunQueue:
         if item is None or self._others.in_progress or time.monotonic() < self._turn_at_s:
             return
         task = {"t": "run", "database": str(self.database), "run_id": item.run_id, "live_hz": self._live_hz}
-        self._job = _Job(item.run_id, WorkerProcess(task, self._wake, self._secrets.get(item.run_id)))
+        self._job = _Job(item.run_id, self.worker(task, self._wake, self._secrets.get(item.run_id)))
         self._items.update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING, begun_s=time.monotonic())
         self._changed()
 
@@ -319,7 +322,7 @@ class RunQueue:
 
     def _start_recovery(self, recovery: Recovery) -> None:
         task = recovery.task(self.database)
-        self._job = _Job(recovery.run_id, WorkerProcess(task, self._wake), recovery)
+        self._job = _Job(recovery.run_id, self.worker(task, self._wake), recovery)
 
     def _listen(self, job: _Job) -> None:
         gone = job.worker.escalate()

@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
 from labconsole.engine.child_channel import ChildChannel
-from labconsole.engine.protocol import LIVE, ChannelFrame, LogHistogram, higher, lower
+from labconsole.engine.protocol import LIVE, ChannelFrame, LogHistogram, MessageChannel, higher, lower
 from labconsole.engine.spool import SpoolAttachment, SpoolSeriesWriter, SpoolWriter
 from labconsole.errors import UserError
 from labconsole.model.dotted_names import load_dotted
@@ -130,17 +130,10 @@ _QUIET_INTERVAL_NS = 1_000_000_000
 """Between reports where no live view wants any: the worker must still see that the role progresses."""
 
 
-class RoleChannel(Protocol):
-    """The way from a role to its worker."""
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message; of live frames, only the newest must arrive."""
-
-
 class RoleProcess:
     """`RoleContext` of this process: spool, live channels and commands."""
 
-    def __init__(self, channel: RoleChannel, task: Mapping[str, Any]) -> None:
+    def __init__(self, channel: MessageChannel, task: Mapping[str, Any]) -> None:
         """`task` is a role's task (`launcher.role_task`) with its spool and its files. Raises UserError: these fail."""
         self._channel = channel
         self._name: str = task["name"]
@@ -286,7 +279,7 @@ def _interval_ns(hz: float) -> int:
     return int(1e9 / hz) if hz > 0 else _QUIET_INTERVAL_NS
 
 
-def conduct_role(channel: RoleChannel, context: RoleProcess, target: str) -> bool:
+def conduct_role(channel: MessageChannel, context: RoleProcess, target: str) -> bool:
     """Run the role through its phases, and report its result or its first fault. True if all went well."""
     faults: list[str] = []
     refused: list[str] = []

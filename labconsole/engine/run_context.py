@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole.engine.child_channel import ChildChannel
 from labconsole.engine.launcher import Launcher, LocalLauncher, RoleStart, RunFiles
-from labconsole.engine.protocol import ChannelFrame, LiveFrame, RoleValues, event_to_json
+from labconsole.engine.protocol import ChannelFrame, LiveFrame, MessageChannel, RoleValues, event_to_json
 from labconsole.engine.role_handle import RoleChild
 from labconsole.engine.run_commands import RunCommands
 from labconsole.engine.spool import SpoolAttachment, SpoolWriter
@@ -21,7 +20,7 @@ from labconsole.errors import UserError
 from labconsole.model.series import Event, Level, LiveChannel, LiveKind
 from labconsole.model.trial import RoleHandle, RoleSpec
 from labconsole.model.trial_command import TrialCommand
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.store.records import StoredFile, StoredRole
 
 
@@ -87,7 +86,7 @@ class WorkerContext:
 
     def __init__(
         self,
-        channel: ChildChannel,
+        channel: MessageChannel,
         directory: Path,
         seed: int,
         live_hz: float,

@@ -6,8 +6,9 @@ import shutil
 import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labconsole.clock import wall_now
 from labconsole.clock_comparison import HOST_JUMPED
@@ -22,9 +23,12 @@ from labconsole.model.series import Event
 from labconsole.model.trial import Trial
 from labconsole.processes import is_alive
 from labconsole.store.errors import StoreError
-from labconsole.store.reader import Reader
-from labconsole.store.records import LiveRun, RunDetail, RunRow, RunStatus
+from labconsole.store.records import LiveRun, RunRow, RunStatus
+from labconsole.store.run_reader import RunReader, RunTask
 from labconsole.store.run_store import Store
+
+if TYPE_CHECKING:
+    from labconsole.store.reader import Reader
 
 PREFIX = "threshold: "
 
@@ -62,23 +66,28 @@ class WorkerRun:
     """A run and its database."""
 
     store: Store
-    detail: RunDetail
+    task: RunTask
     collecting: bool = False
     """Whether samples that hosts still have are added to it once it has ended."""
 
     @property
     def id(self) -> int:
         """The run's number."""
-        return self.detail.row.id
+        return self.task.id
 
     @property
     def spool(self) -> Path:
         """The directory of its spool files; while they are collected it has another one, which no recovery removes."""
-        directory = spool_directory(self.store.path, self.detail.row.uuid)
+        directory = spool_directory(self.store.path, self.task.uuid)
         return directory.with_suffix(COLLECTING) if self.collecting else directory
 
+    @cached_property
+    def trial(self) -> tuple[Trial[Any], Parameters]:
+        """Its trial and parameters, loaded once: to find plugins takes some 10 ms. Raises UserError."""
+        return load_trial(self.task)
 
-def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
+
+def load_trial(row: RunRow | RunTask) -> tuple[Trial[Any], Parameters]:
     """The trial of a run with the run's parameters. Raises UserError."""
     try:
         trial = Plugins.discover().trial(row.kind)
@@ -102,16 +111,16 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
     StoreError; the spool is then kept for the next attempt.
     """
     recorder.finish()
-    with Reader(run.store.path) as reader:
-        events = reader.run(run.id).events
+    with RunReader(run.store.path) as reader:
+        events = reader.events(run.id)
     if damage := _store_collected(run, events):
         recorder.keep_spool()
     damage += recorder.damage
     if run.collecting:  # its reason stays
         run.store.amend_provenance(run.id, warnings=damage)
     if any(collected(run.spool)):
-        with Reader(run.store.path) as reader:
-            events = reader.run(run.id).events
+        with RunReader(run.store.path) as reader:
+            events = reader.events(run.id)
     if rates := [event.data["live_view_hz"] for event in events if "live_view_hz" in event.data]:
         run.store.amend_provenance(run.id, live_view_hz_later=rates)
     if jumps := [event.message for event in events if event.name == HOST_JUMPED]:
@@ -145,10 +154,10 @@ def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) 
     A run that has ended already but left a spool keeps its status; the rest of its samples is stored. Raises
     StoreError, where a full disk has no room for them, say: the spool is kept, and there is room to mark the run.
     """
-    row = run.detail.row
+    row = run.task
     if not row.status.final and row.owner is not None and is_alive(row.owner):
         raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
-    placement, left = Placement.of_stored(run.detail.placement), list[Path]()
+    placement, left = Placement.of_stored(run.task.placement), list[Path]()
     if placement is not None and placement.local:  # their scheduler is gone as well: no host could be asked
         try:
             left = copy_of_local_hosts(row.uuid, run.spool)
@@ -172,18 +181,18 @@ def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
     A run whose samples stay on hosts has none until they are collected. Raises StoreError when they cannot be stored,
     which is not a fault of the samples: it can be repeated.
     """
-    placement = Placement.of_stored(run.detail.placement)
+    placement = Placement.of_stored(run.task.placement)
     if placement is not None and placement.samples == "stay" and not run.collecting:
-        run.store.replace_evaluation(run.id, Evaluation((), threshold_verdicts(run.detail.thresholds, ())))
+        run.store.replace_evaluation(run.id, Evaluation((), threshold_verdicts(run.task.thresholds, ())))
         return "", ""
     try:
-        trial, parameters = load_trial(run.detail.row)
-        with Reader(run.store.path) as reader:
+        trial, parameters = run.trial
+        with RunReader(run.store.path) as reader:
             evaluation = trial.evaluate(parameters, reader.samples(run.id), events)
         if undeclared := {metric.name for metric in evaluation.metrics} - {kind.name for kind in trial.metrics}:
             names = ", ".join(sorted(undeclared))
             raise UserError(f"The trial's evaluation gives metrics that it does not declare: {names}.")
-        verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
+        verdicts = evaluation.verdicts + threshold_verdicts(run.task.thresholds, evaluation.metrics)
     except UserError as error:
         return str(error), ""
     except Exception as error:  # noqa: BLE001 - foreign code: the samples are stored, the run must still be ended

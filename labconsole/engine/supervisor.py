@@ -9,6 +9,7 @@ import os
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -16,7 +17,7 @@ from typing import Any
 
 from labconsole.engine.protocol import LIVE, LiveFrame, decode_line, encode_line
 from labconsole.processes import group_options, kill_group, own_program
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 
 TERMINATE_AFTER_S = 8.0
 KILL_AFTER_S = 10.0
@@ -24,8 +25,95 @@ LOG_LINES_WAITING = 2000
 """The most lines of stray output that wait to be read; further ones are only counted."""
 
 
-class WorkerProcess:
-    """A worker process and its messages. `wake` is called from reader threads whenever there is a new one.
+class Worker(ABC):
+    """What performs a task for the console: its messages in order, its newest live frame, and a cancel.
+
+    `wake` is called, from any thread, whenever there is a new message.
+    """
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._frame: LiveFrame | None = None
+        self._cancelled = False
+        self._ladder_since: float | None = None
+
+    @property
+    @abstractmethod
+    def pid(self) -> int:
+        """Process id of the worker, and of its process group."""
+
+    @abstractmethod
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message; it is dropped once the worker has exited."""
+
+    @abstractmethod
+    def escalate(self) -> bool:
+        """Take the next step of the cancel ladder if it is due. True once the worker has exited and all its messages
+        are read."""
+
+    @abstractmethod
+    def exit_reason(self) -> str:
+        """One sentence on the exit of a worker that did not report it."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the worker at once: for work that can be done again."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release a worker that has exited."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Ask the worker to end; `escalate` does the rest of the ladder."""
+        self._cancelled = True
+        if self._ladder_since is None:
+            self._ladder_since = time.monotonic()
+            self.send({"t": "cancel"})
+
+    def stop_escalation(self) -> None:
+        """Leave the ladder: the worker has ended the trial and only stores and evaluates."""
+        self._ladder_since = None
+
+    def take_messages(self, limit: int) -> list[dict[str, Any]]:
+        """The next messages in order, `limit` at most; stray output comes as `{"t": "log", "line": ..}`."""
+        return list(islice(self._waiting(), limit))
+
+    def take_frame(self) -> LiveFrame | None:
+        """The newest live frame, once."""
+        frame, self._frame = self._frame, None
+        return frame
+
+    def receive(self, line: bytes) -> None:
+        """Keep a line of the worker: a message, or stray output."""
+        message = decode_line(line)
+        if message is None:
+            self._log(line)
+        elif message["t"] == LIVE:
+            self._frame = LiveFrame.from_json(message)
+        else:
+            self._messages.put(message)
+        self._wake()
+
+    def _waiting(self) -> Iterator[dict[str, Any]]:
+        try:
+            while True:
+                yield self._messages.get_nowait()
+        except Empty:
+            return
+
+    def _log(self, line: bytes) -> None:
+        self._messages.put({"t": "log", "line": line.decode(errors="replace").rstrip()})
+        self._wake()
+
+
+class WorkerProcess(Worker):
+    """A worker process; `wake` is called from its reader threads.
 
     `secrets` go to the worker over its standard input, and are not kept here. `program` is the module that it runs.
     """
@@ -37,12 +125,8 @@ class WorkerProcess:
         secrets: Mapping[str, Secret] | None = None,
         program: str = "labconsole.engine.worker",
     ) -> None:
-        self._wake = wake
+        super().__init__(wake)
         self._what = program.rpartition(".")[2]
-        self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self._frame: LiveFrame | None = None
-        self._cancelled = False
-        self._ladder_since: float | None = None
         self._swept = False
         self._process = subprocess.Popen(
             own_program(program),
@@ -62,17 +146,9 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the worker, and of its process group."""
         return self._process.pid
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether `cancel` was called."""
-        return self._cancelled
-
     def escalate(self) -> bool:
-        """Take the next step of the cancel ladder if it is due. True once the process has exited and all its messages
-        are read."""
         if self._process.poll() is not None:
             if not self._swept:
                 self._swept = True
@@ -87,14 +163,12 @@ class WorkerProcess:
         return False
 
     def exit_reason(self) -> str:
-        """One sentence on the exit of a process that did not report it."""
         code = self._process.returncode
         if code < 0:
             return f"The {self._what} process was killed by signal {-code}."
         return f"The {self._what} process ended with exit code {code}; see the log."
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message; it is dropped once the process has exited."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(encode_line(message))
@@ -102,33 +176,11 @@ class WorkerProcess:
         except (OSError, ValueError):
             return
 
-    def cancel(self) -> None:
-        """Ask the worker to end; `escalate` does the rest of the ladder."""
-        self._cancelled = True
-        if self._ladder_since is None:
-            self._ladder_since = time.monotonic()
-            self.send({"t": "cancel"})
-
     def kill(self) -> None:
-        """End the worker at once: for work that can be done again."""
         self._cancelled = True
         kill_group(self._process)
 
-    def stop_escalation(self) -> None:
-        """Leave the ladder: the worker has ended the trial and only stores and evaluates."""
-        self._ladder_since = None
-
-    def take_messages(self, limit: int) -> list[dict[str, Any]]:
-        """The next messages in order, `limit` at most; stray output comes as `{"t": "log", "line": ..}`."""
-        return list(islice(self._waiting(), limit))
-
-    def take_frame(self) -> LiveFrame | None:
-        """The newest live frame, once."""
-        frame, self._frame = self._frame, None
-        return frame
-
     def close(self) -> None:
-        """Release a process that has ended."""
         for thread in self._threads:
             thread.join()
         assert self._process.stdin is not None
@@ -137,25 +189,11 @@ class WorkerProcess:
         except OSError:
             return
 
-    def _waiting(self) -> Iterator[dict[str, Any]]:
-        try:
-            while True:
-                yield self._messages.get_nowait()
-        except Empty:
-            return
-
     def _read_messages(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as stream:
             for line in stream:
-                message = decode_line(line)
-                if message is None:
-                    self._log(line)
-                elif message["t"] == LIVE:
-                    self._frame = LiveFrame.from_json(message)
-                else:
-                    self._messages.put(message)
-                self._wake()
+                self.receive(line)
         self._process.wait()
         self._wake()
 
@@ -173,8 +211,4 @@ class WorkerProcess:
                 self._log(line)
         if left_out:
             self._log(f"({left_out} lines of output were left out here.)".encode())
-        self._wake()
-
-    def _log(self, line: bytes) -> None:
-        self._messages.put({"t": "log", "line": line.decode(errors="replace").rstrip()})
         self._wake()

@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from labconsole.clock import wall_now
 from labconsole.engine.child_channel import ChildChannel
 from labconsole.engine.launcher import Launcher, LocalLauncher
+from labconsole.engine.protocol import MessageChannel
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.role_handle import CancelledError
 from labconsole.engine.run_context import WorkerContext
-from labconsole.engine.run_end import WorkerRun, finalize_run, load_trial, recover
+from labconsole.engine.run_end import WorkerRun, finalize_run, recover
 from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
@@ -35,9 +36,9 @@ from labconsole.processes import (
     work_behind_others,
     work_when_idle,
 )
-from labconsole.security.secrets import Secret
-from labconsole.store.reader import Reader
+from labconsole.security.secret_value import Secret
 from labconsole.store.records import RunStatus
+from labconsole.store.run_reader import RunReader
 from labconsole.store.run_store import RunInProgressError, Store
 
 CANCELLED = "Cancelled by the operator."
@@ -89,6 +90,13 @@ class _Periodic:
                 return
 
 
+class WorkerChannel(MessageChannel, Protocol):
+    """The way from a worker to the console that started it, and back."""
+
+    def listen(self, on_message: Callable[[dict[str, Any]], None]) -> None:
+        """Give each message of the console to `on_message`, on another thread."""
+
+
 class _Messages:
     """Messages of the supervisor: kept until the run has begun, which takes some seconds where hosts are started."""
 
@@ -121,20 +129,21 @@ class _Messages:
 def _conduct_run(
     run: WorkerRun,
     recorder: Recorder,
-    channel: ChildChannel,
+    channel: WorkerChannel,
     live_hz: float,
     secrets: Mapping[str, Secret],
     stored: ExitStack,
+    here: Callable[[], Launcher],
 ) -> tuple[RunStatus, str]:
     """Run the trial while its samples are stored. Returns the outcome and its reason.
 
-    `stored` is closed once the run is stored: other hosts forget it then.
+    `stored` is closed once the run is stored: other hosts forget it then. `here` launches roles of a run without hosts.
 
     Raises UserError before the run was marked as running: RunInProgressError while another process conducts a run of
     this database, others where the run has ended already or its trial cannot be loaded.
     """
-    trial, parameters = load_trial(run.detail.row)
-    seed = run.detail.row.seed
+    trial, parameters = run.trial
+    seed = run.task.seed
     surroundings = provenance(seed, live_hz)
     run.store.run_started(
         run.id,
@@ -150,7 +159,7 @@ def _conduct_run(
         keep = partial(run.store.add_artefact, run.id)
         messages = _Messages()
         channel.listen(messages)
-        launcher = _launcher(run, trial, parameters, stored, messages.cancelled)
+        launcher = _launcher(run, trial, parameters, stored, messages.cancelled, here)
         context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands, launcher)
         messages.pass_on(context.on_message)
         with _recording_threads(context, recorder, channel, when_idle=trial.leaves_idle_time(parameters)):
@@ -169,17 +178,22 @@ def _conduct_run(
 
 def _is_local(run: WorkerRun) -> bool:
     """Whether all roles of the run are on this computer."""
-    placement = Placement.of_stored(run.detail.placement)
+    placement = Placement.of_stored(run.task.placement)
     return placement is None or placement.local > 0
 
 
 def _launcher(
-    run: WorkerRun, trial: Trial[Any], parameters: Parameters, stored: ExitStack, cancelled: Callable[[], bool]
+    run: WorkerRun,
+    trial: Trial[Any],
+    parameters: Parameters,
+    stored: ExitStack,
+    cancelled: Callable[[], bool],
+    here: Callable[[], Launcher],
 ) -> Launcher:
     """What starts the roles of the run. Raises UserError: the hosts that it asks for are not there; CancelledError."""
-    placement = Placement.of_stored(run.detail.placement)
+    placement = Placement.of_stored(run.task.placement)
     if placement is None:
-        return LocalLauncher()
+        return here()
     if not trial.on_hosts:
         raise UserError(
             f"Roles of the trial {trial.kind} read files and tokens of this computer, and run on no other: take the "
@@ -191,14 +205,14 @@ def _launcher(
     from labconsole.hosts.host_launcher import HostLauncher, HostRun, connected
 
     cluster, address = connected(placement, stored, cancelled)
-    needs = HostRun(run.detail.row.uuid, run.spool, trial.disk_bytes(parameters))
+    needs = HostRun(run.task.uuid, run.spool, trial.disk_bytes(parameters))
     launcher = HostLauncher(cluster, placement, needs, LocalLauncher(address))
     stored.callback(launcher.close)
     return launcher
 
 
 def _brought(
-    launcher: Launcher, run: WorkerRun, channel: ChildChannel, status: RunStatus, reason: str
+    launcher: Launcher, run: WorkerRun, channel: WorkerChannel, status: RunStatus, reason: str
 ) -> tuple[RunStatus, str]:
     """Bring what roles recorded on other hosts; returns status and reason of the run with it."""
     if hosts := launcher.hosts:
@@ -230,7 +244,7 @@ def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) 
 
 @contextmanager
 def _recording_threads(
-    context: WorkerContext, recorder: Recorder, channel: ChildChannel, *, when_idle: bool
+    context: WorkerContext, recorder: Recorder, channel: WorkerChannel, *, when_idle: bool
 ) -> Iterator[None]:
     """Record, measure and report on threads of their own while the block runs; all but the report `when_idle`."""
     priority = work_when_idle if when_idle else work_behind_others
@@ -254,17 +268,20 @@ def _recording_threads(
         context.close()
 
 
-def _perform(task: Mapping[str, Any], channel: ChildChannel) -> None:
-    """Perform the task of the supervisor. Raises UserError when the end of the run could not be stored."""
+def perform_task(task: Mapping[str, Any], channel: WorkerChannel, here: Callable[[], Launcher] = LocalLauncher) -> None:
+    """Perform the task of the supervisor; `here` launches roles of a run without hosts.
+
+    Raises UserError when the end of the run could not be stored.
+    """
     with Store.open(Path(task["database"])) as store:
-        with Reader(store.path) as reader:
-            run = WorkerRun(store, reader.run(task["run_id"]))
+        with RunReader(store.path) as reader:
+            run = WorkerRun(store, reader.task(task["run_id"]))
         recorder = Recorder(store, run.id, run.spool)
         if task["t"] == "run":
             secrets = {key: Secret(value) for key, value in task["secrets"].items()}
             with ExitStack() as stored:
                 try:
-                    status, reason = _conduct_run(run, recorder, channel, task["live_hz"], secrets, stored)
+                    status, reason = _conduct_run(run, recorder, channel, task["live_hz"], secrets, stored, here)
                 except RunInProgressError:
                     channel.send({"t": "busy"})
                     return
@@ -283,7 +300,7 @@ def main() -> int:
     die_with_parent(task["parent_pid"])
     job = create_child_job()
     try:
-        _perform(task, channel)
+        perform_task(task, channel)
     except UserError as error:
         channel.send({"t": "error", "sentence": str(error)})
         return 1

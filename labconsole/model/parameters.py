@@ -19,7 +19,8 @@ STORED = "stored"
 class Parameters(BaseModel):
     """Base of every parameter model: unknown keys are refused, values cannot change. Fields are made by `parameter`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, defer_build=True)
+    """A validator is built when the first values are checked: a role reads the titles of fields alone."""
 
     @classmethod
     def of_stored(cls, values: Mapping[str, Any]) -> Self:

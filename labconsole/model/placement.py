@@ -19,7 +19,7 @@ _NAMED = 5
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def _host_names(value: Any) -> Any:

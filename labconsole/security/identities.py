@@ -18,7 +18,7 @@ from labconsole.security.x509.parsing import PrivateKey, read_certificates, read
 class IdentityFiles(BaseModel):
     """The files of an identity; contains no secret, so it may be passed to any process as JSON."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     certificate: Path = Field(title="Certificate", description="PEM file: the certificate, then its intermediates.")
     key: Path = Field(title="Private key", description="PEM file, best encrypted; readable by its owner alone (0600).")
@@ -53,7 +53,7 @@ class IdentityFiles(BaseModel):
 class TokenIdentity(BaseModel):
     """An identity whose private key is in a PKCS#11 token, which it never leaves; contains no PIN."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     certificate: Path
     """PEM file: the certificate, then its intermediates."""

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from labconsole.security.private_files import read_private, write_private
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.x509.parsing import ContentKind, PrivateKey, kinds_of, read_private_key
 
 ROUNDS = 600_000

@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from secrets import token_hex
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -26,26 +27,26 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from labconsole.errors import UserError
 from labconsole.paths import pki_dir
 from labconsole.security.identities import IdentityFiles, LoadedIdentity, TokenIdentity, load_identity, validity_problem
-from labconsole.security.pki.change import Change
 from labconsole.security.pki.identities import NamedIdentities, files_of
 from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, opened_key, own_passphrase
 from labconsole.security.pki.own_certificates import add_with_key, creating_alone, state_called
-from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TokenKey
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.remote_private_key import make_token_key, opened_token_key
+from labconsole.security.token.remote_private_key import opened_new_token_key, opened_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, issue_lab_root, lab_name
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
 from labconsole.store.errors import MissingDatabaseError
+
+if TYPE_CHECKING:
+    from labconsole.security.pki.change import Change
 
 STATE = "Lab"
 """State of the certificate database that they belong to."""
@@ -158,8 +159,7 @@ def lab_token_identity(holder: str, type: KeyType, directory: Path | None = None
 
     def new_key(name: str) -> MadeKey:
         label = f"{name} {token_hex(4)}"
-        make_token_key(LAB, label, kind, pin)
-        with opened_token_key(LAB, label, pin) as private:
+        with opened_new_token_key(LAB, label, kind, pin) as private:
             return MadeKey(TokenKey(LAB, label), private)
 
     name = f"{holder}-{type.value}-token"
@@ -189,6 +189,8 @@ def _found_or_created_for_messages(
 
     The caller has the lock. Raises UserError, OSError.
     """
+    from labconsole.security.pki.store import PkiStore
+
     snapshot = _snapshot(directory)
     (holders,) = (one for one in _named(snapshot) if one.name == holder)
     *_, root = snapshot.chain_of(snapshot.certificate_by_id[holders.certificate])
@@ -219,6 +221,8 @@ def _found_or_created_for_messages(
 
 def _found_or_created(directory: Path) -> LabIdentities:
     """The set in `directory`, created again if it is not usable. The caller has the lock. Raises UserError, OSError."""
+    from labconsole.security.pki.store import PkiStore
+
     why = "The lab identities were created."
     snapshot = _snapshot(directory)
     if len(_named(snapshot)) == len(_PROFILES):
@@ -237,6 +241,9 @@ def _found_or_created(directory: Path) -> LabIdentities:
 
 
 def _snapshot(directory: Path) -> Snapshot:
+    # Imported late, with SQLAlchemy: a run with files or without TLS opens no certificate database.
+    from labconsole.security.pki.reader import PkiReader
+
     try:
         with PkiReader.open(directory) as reader:
             return reader.snapshot()

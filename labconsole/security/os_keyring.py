@@ -6,6 +6,7 @@ stdin and stdout only. Backends that store nothing (null, fail) or that `keyring
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -15,6 +16,9 @@ SERVICE = "labconsole"
 """The service name of all entries; `keyring set labconsole ENTRY` stores a secret by hand."""
 
 _TIMEOUT_S = 10.0
+_BACKEND_VARIABLE = "PYTHON_KEYRING_BACKEND"
+_NO_BACKENDS = ("keyring.backends.null.Keyring", "keyring.backends.fail.Keyring")
+"""Values of that variable by which `keyring` is switched off (its documentation, "Disabling Keyring")."""
 _FOUND, _NO_ENTRY, _NO_KEYRING = 0, 3, 4
 _RECOMMENDED = 1  # the lowest priority of a backend that `keyring` recommends
 
@@ -30,6 +34,8 @@ def store(entry: str, secret: str, timeout_s: float = _TIMEOUT_S) -> bool:
 
 
 def _ask(command: str, entry: str, secret: str, timeout_s: float) -> str | None:
+    if os.environ.get(_BACKEND_VARIABLE) in _NO_BACKENDS:
+        return None  # without the 0.25 s that a process takes to say so
     arguments = own_program(__name__, command, entry)
     try:
         answer = subprocess.run(

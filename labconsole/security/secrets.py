@@ -21,7 +21,7 @@ Prompt = Callable[[str], Secret | None]
 class SecretSource(BaseModel):
     """A reference to a secret: contains none itself, so settings may contain it and processes exchange it as JSON."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     keyring_entry: str | None = Field(
         default=None,

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
-
-from labconsole.store import chunks, schema
+from labconsole.store import chunks
 from labconsole.store.encoding import to_json
 from labconsole.store.errors import StoreError
 from labconsole.store.records import StoredAttachment
-from labconsole.store.rows import Rows
 from labconsole.store.samples import StoredChunk, verified
+from labconsole.store.statements import first_record, insert, update
 
-_ATTACHMENTS = Rows(StoredAttachment, schema.attachment)
 _BATCH = 8
+_ATTACHMENT = "SELECT * FROM attachment WHERE run_id = ? AND role = ? AND name = ?"
+_ATTACHMENTS = "SELECT role, name, media_type, size, sha256 FROM attachment WHERE run_id = ? ORDER BY role, name"
 _CHUNKS = (
-    select(
-        schema.attachment_chunk.c.seq,
-        schema.attachment_chunk.c.size,
-        schema.attachment_chunk.c.sha256,
-        schema.attachment_chunk.c.payload,
-    )
-    .where(
-        schema.attachment_chunk.c.attachment_id == bindparam("of_attachment"),
-        schema.attachment_chunk.c.seq >= bindparam("first"),
-        schema.attachment_chunk.c.seq < bindparam("beyond"),
-    )
-    .order_by(schema.attachment_chunk.c.seq)
+    "SELECT seq, size, sha256, payload FROM attachment_chunk "
+    "WHERE attachment_id = ? AND seq >= ? AND seq < ? ORDER BY seq"
 )
 
 
@@ -53,7 +44,7 @@ def first_link(run_uuid: str, role: str, name: str, media_type: str) -> bytes:
     return hashlib.sha256(to_json(["attachment", run_uuid, role, name, media_type]).encode()).digest()
 
 
-def append_piece(connection: Connection, run: Row[Any], piece: AttachmentPiece, payload: bytes) -> None:
+def append_piece(connection: sqlite3.Connection, run: SimpleNamespace, piece: AttachmentPiece, payload: bytes) -> None:
     """Store a piece, packed as `payload`, unless it is there. Raises StoreError when one before it is missing."""
     stored = _attachment(connection, run, piece)
     if piece.seq < stored.chunks or stored.sha256 is not None:
@@ -68,18 +59,15 @@ def append_piece(connection: Connection, run: Row[Any], piece: AttachmentPiece, 
         size = len(piece.content)
         link = chunks.next_link(stored.link, piece.seq, size, payload)
         values = {"attachment_id": stored.id, "seq": piece.seq, "size": size, "sha256": link, "payload": payload}
-        connection.execute(insert(schema.attachment_chunk).values(values))
+        insert(connection, "attachment_chunk", values)
         changes = {"chunks": stored.chunks + 1, "size": stored.size + size, "link": link}
-    connection.execute(update(schema.attachment).where(schema.attachment.c.id == stored.id).values(changes))
+    update(connection, "attachment", stored.id, changes)
 
 
-def _attachment(connection: Connection, run: Row[Any], piece: AttachmentPiece) -> Row[Any]:
+def _attachment(connection: sqlite3.Connection, run: SimpleNamespace, piece: AttachmentPiece) -> SimpleNamespace:
     """The row of an attachment, inserted if it is missing."""
-    columns = schema.attachment.c
-    wanted = select(schema.attachment).where(
-        columns.run_id == run.id, columns.role == piece.role, columns.name == piece.name
-    )
-    row = connection.execute(wanted).first()
+    wanted = (run.id, piece.role, piece.name)
+    row = first_record(connection, _ATTACHMENT, *wanted)
     if row is None:
         values = {
             "run_id": run.id,
@@ -90,15 +78,18 @@ def _attachment(connection: Connection, run: Row[Any], piece: AttachmentPiece) -
             "size": 0,
             "link": first_link(run.uuid, piece.role, piece.name, piece.media_type),
         }
-        connection.execute(insert(schema.attachment).values(values))
-        row = connection.execute(wanted).one()
+        insert(connection, "attachment", values)
+        row = first_record(connection, _ATTACHMENT, *wanted)
+        assert row is not None
     return row
 
 
 class StoredAttachments:
     """The attachments of one run, verified against their hash chains while they are read, in flat memory."""
 
-    def __init__(self, snapshot: Callable[[], AbstractContextManager[Connection]], run_id: int, run_uuid: str) -> None:
+    def __init__(
+        self, snapshot: Callable[[], AbstractContextManager[sqlite3.Connection]], run_id: int, run_uuid: str
+    ) -> None:
         self._snapshot = snapshot
         self._run_id = run_id
         self._run_uuid = run_uuid
@@ -106,7 +97,11 @@ class StoredAttachments:
     def all(self) -> list[StoredAttachment]:
         """The attachments by role and name, without their contents."""
         with self._snapshot() as connection:
-            return _ATTACHMENTS.find(connection, "role", "name", run_id=self._run_id)
+            rows = connection.execute(_ATTACHMENTS, (self._run_id,)).fetchall()
+        return [
+            StoredAttachment(role, name, media_type, size, None if sha256 is None else sha256.hex())
+            for role, name, media_type, size, sha256 in rows
+        ]
 
     def content(self, role: str, name: str) -> Iterator[bytes]:
         """All bytes of one, in parts of about 1 MiB. Raises StoreError for one that is not there, or damaged."""
@@ -126,29 +121,25 @@ class StoredAttachments:
         """The chunks of one as they are stored, `rows` being bytes. Raises StoreError as `content` does."""
         return self._chunks(self._row(role, name))
 
-    def _row(self, role: str, name: str) -> Row[Any]:
-        columns = schema.attachment.c
-        wanted = select(schema.attachment).where(
-            columns.run_id == self._run_id, columns.role == role, columns.name == name
-        )
+    def _row(self, role: str, name: str) -> SimpleNamespace:
         with self._snapshot() as connection:
-            row = connection.execute(wanted).first()
+            row = first_record(connection, _ATTACHMENT, self._run_id, role, name)
         if row is None:
             raise StoreError(f"Run {self._run_id} has no attachment {name} of role {role}.")
         return row
 
-    def _chunks(self, row: Row[Any]) -> Iterator[StoredChunk]:
+    def _chunks(self, row: SimpleNamespace) -> Iterator[StoredChunk]:
         def stored() -> Iterator[StoredChunk]:
             for first in range(0, row.chunks, _BATCH):
-                wanted = {"of_attachment": row.id, "first": first, "beyond": min(first + _BATCH, row.chunks)}
+                wanted = (row.id, first, min(first + _BATCH, row.chunks))
                 with self._snapshot() as connection:
-                    batch = connection.execute(_CHUNKS, wanted).all()
+                    batch = connection.execute(_CHUNKS, wanted).fetchall()
                 yield from (StoredChunk(*fields) for fields in batch)
 
         link = first_link(self._run_uuid, row.role, row.name, row.media_type)
         return verified(stored(), link, row, row.size, partial(self._damage, row))
 
-    def _damage(self, row: Row[Any], seq: int, what: str) -> StoreError:
+    def _damage(self, row: SimpleNamespace, seq: int, what: str) -> StoreError:
         return StoreError(
             f"Attachment {row.name} from {row.role} of run {self._run_id} is damaged in chunk {seq} ({what}): "
             "do not use it."

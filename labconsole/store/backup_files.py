@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from labconsole.store.schema import APPLICATION_ID, VERSION
+from labconsole.store.schema_version import APPLICATION_ID, VERSION
 
 
 @dataclass(frozen=True)

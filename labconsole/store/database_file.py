@@ -12,17 +12,19 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Literal, Self
-
-from sqlalchemy import Connection, Engine, MetaData, StaticPool, create_engine, event
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from labconsole.clock import wall_now
 from labconsole.store.backup_files import backups_of, migration_backup
 from labconsole.store.errors import DamagedDatabaseError, MissingDatabaseError, StoreError, explained
+
+if TYPE_CHECKING:
+    # Imported where it is used: that takes half as long as all else of a worker, whose statements are plain SQL.
+    from sqlalchemy import Connection, Engine, MetaData
 
 
 def _always(raw: sqlite3.Connection, path: Path) -> None:
@@ -45,7 +47,8 @@ class DatabaseKind:
     """`PRAGMA application_id`: 4 bytes that no other kind has."""
     version: int
     """`PRAGMA user_version` of these tables."""
-    metadata: MetaData
+    metadata: MetaData | Callable[[], MetaData]
+    """Its tables, or what returns them: for files that some processes only write with plain SQL."""
     migrations: Mapping[int, Callable[[Connection], None]] = field(default_factory=dict)
     """Step N brings a file of version N-1 to version N."""
     may_migrate: Callable[[sqlite3.Connection, Path], None] = _always
@@ -96,6 +99,8 @@ def connect(
 
 def core_connection(raw: sqlite3.Connection, begin: str) -> Connection:
     """SQLAlchemy Core on `raw`; its transactions start with the statement `begin`."""
+    from sqlalchemy import Engine, StaticPool, event
+
     creator: Any = lambda: raw  # noqa: E731 - SQLAlchemy's type for it leaves sqlite3 out
     shared = _shared_engine()
     engine = Engine(StaticPool(creator, dialect=shared.dialect), shared.dialect, shared.url)
@@ -108,9 +113,33 @@ def core_connection(raw: sqlite3.Connection, begin: str) -> Connection:
     return engine.connect()
 
 
+def driver(connection: Connection | sqlite3.Connection) -> sqlite3.Connection:
+    """The connection of the driver, for plain SQL inside of a transaction of either."""
+    if isinstance(connection, sqlite3.Connection):
+        return connection
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    return raw
+
+
+@contextmanager
+def plain_transaction(raw: sqlite3.Connection, begin: str) -> Iterator[None]:
+    """A transaction of plain SQL that starts with `begin`: committed, or rolled back if the block raises."""
+    raw.execute(begin)
+    try:
+        yield
+        raw.execute("COMMIT")
+    except BaseException:
+        if raw.in_transaction:  # SQLite ends it by itself where the disk is full, say
+            raw.execute("ROLLBACK")
+        raise
+
+
 @cache
 def _shared_engine() -> Engine:
     """Its dialect serves all connections, so that none asks SQLite again what it can do."""
+    from sqlalchemy import create_engine
+
     engine = create_engine("sqlite://")
     engine.connect().close()
     return engine
@@ -206,12 +235,12 @@ class DatabaseReader:
         self._turn = threading.RLock()
         with explained(path, kind.noun):
             self._raw = connect_for_reading(path, kind)
-            self._connection = core_connection(self._raw, "BEGIN")
 
     def close(self) -> None:
         """Release the file; a second call does nothing."""
         with self._turn:
-            self._connection.close()
+            if "_connection" in self.__dict__:
+                self._connection.close()
             self._raw.close()
 
     def __enter__(self) -> Self:
@@ -240,6 +269,20 @@ class DatabaseReader:
                 with self._connection.begin():
                     yield self._connection
 
+    @contextmanager
+    def plain_transaction(self) -> Iterator[sqlite3.Connection]:
+        """The same for plain SQL; inside of it, no `transaction` may begin."""
+        with self._turn, explained(self.path, self._noun):
+            if self._raw.in_transaction:
+                yield self._raw
+            else:
+                with plain_transaction(self._raw, "BEGIN"):
+                    yield self._raw
+
+    @cached_property
+    def _connection(self) -> Connection:
+        return core_connection(self._raw, "BEGIN")
+
 
 def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:
     """Create the file or migrate it, with a backup of the old one next to it. Call with the exclusive lock held.
@@ -265,7 +308,8 @@ def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:
         raw.execute("PRAGMA synchronous = FULL")
         with closing(core_connection(raw, "BEGIN IMMEDIATE")) as connection, connection.begin():
             if not version:
-                kind.metadata.create_all(connection, checkfirst=False)
+                tables = kind.metadata() if callable(kind.metadata) else kind.metadata
+                tables.create_all(connection, checkfirst=False)
                 connection.exec_driver_sql(f"PRAGMA application_id = {kind.application_id}")
             else:
                 for step in range(version + 1, kind.version + 1):

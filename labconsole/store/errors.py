@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError
-
 from labconsole.errors import UserError
 from labconsole.store.backup_files import backups_of
 
@@ -57,13 +55,14 @@ def explained(path: Path, noun: str = "database") -> Iterator[None]:
     """Turn errors of SQLite and of the file system on the database `path`, called `noun`, into StoreError sentences."""
     try:
         yield
-    except DBAPIError as error:
-        raise _explanation(path, noun, error.orig) from error
-    except (sqlite3.Error, OSError) as error:
-        raise _explanation(path, noun, error) from error
+    except Exception as error:
+        cause = getattr(error, "orig", error)  # of SQLAlchemy's DBAPIError, which is not imported for its name alone
+        if not isinstance(cause, sqlite3.Error | OSError):
+            raise
+        raise _explanation(path, noun, cause) from error
 
 
-def _explanation(path: Path, noun: str, error: BaseException | None) -> StoreError:
+def _explanation(path: Path, noun: str, error: sqlite3.Error | OSError) -> StoreError:
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return StoreError(_SENTENCES["SQLITE_FULL"].format(path=path, noun=noun))

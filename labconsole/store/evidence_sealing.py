@@ -15,15 +15,18 @@ rewrite it too: that is why reports print it and are signed.
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterable
-
-from sqlalchemy import Connection, select
-from sqlalchemy.dialects.sqlite import insert as upsert
+from typing import TYPE_CHECKING
 
 from labconsole.clock import wall_now
-from labconsole.store import schema
+from labconsole.store.database_file import driver
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.records import LIVE
+from labconsole.store.statements import insert_each
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 _FORMAT = "labconsole run evidence 1"
 _RUN = """
@@ -56,27 +59,27 @@ _SECTIONS = {
 }
 
 
-def digest(connection: Connection, run_id: int) -> bytes:
+_UNSEALED = "SELECT id FROM run WHERE status NOT IN (?, ?) AND id NOT IN (SELECT run_id FROM evidence)"
+_IN_PLACE = "ON CONFLICT (run_id) DO UPDATE SET digest = excluded.digest, sealed = excluded.sealed"
+
+
+def digest(connection: Connection | sqlite3.Connection, run_id: int) -> bytes:
     """The digest of a run that is there, as the database holds it now: 32 bytes. Reads no samples but their hashes."""
+    raw = driver(connection)
     found = hashlib.sha256(f"{to_json([_FORMAT])}\n".encode())
     for section, statement in _SECTIONS.items():
-        for row in connection.exec_driver_sql(statement, (run_id,)):
+        for row in raw.execute(statement, (run_id,)):
             found.update(f"{to_json([section, *row])}\n".encode())
     return found.digest()
 
 
-def seal(connection: Connection, run_ids: Iterable[int]) -> None:
+def seal(connection: Connection | sqlite3.Connection, run_ids: Iterable[int]) -> None:
     """Store the digest of these runs, in place of the one that each may have."""
     moment = time_to_text(wall_now())
     rows = [{"run_id": run_id, "digest": digest(connection, run_id), "sealed": moment} for run_id in run_ids]
-    if rows:
-        statement = upsert(schema.evidence)
-        changes = {"digest": statement.excluded.digest, "sealed": statement.excluded.sealed}
-        connection.execute(statement.on_conflict_do_update(index_elements=["run_id"], set_=changes), rows)
+    insert_each(driver(connection), "evidence", rows, _IN_PLACE)
 
 
 def seal_unsealed(connection: Connection) -> None:
     """Seal the runs that ended before the database knew evidence: with the moment of this call."""
-    run = schema.run.c
-    ended = select(run.id).where(run.status.not_in(LIVE), run.id.not_in(select(schema.evidence.c.run_id)))
-    seal(connection, connection.execute(ended).scalars().all())
+    seal(connection, [run_id for (run_id,) in driver(connection).execute(_UNSEALED, LIVE).fetchall()])

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cache, cached_property
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -20,14 +19,11 @@ from labconsole.model.metrics import Direction, Metric, Verdict, VerdictKind
 from labconsole.model.placement import checked_placement
 from labconsole.model.series import Event
 from labconsole.store import schema
-from labconsole.store.attachments import StoredAttachments
-from labconsole.store.database_file import DatabaseReader
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.records import (
     LIVE,
     Evidence,
-    LiveRun,
     RunDetail,
     RunRow,
     RunStatus,
@@ -37,14 +33,13 @@ from labconsole.store.records import (
     StoredSeries,
 )
 from labconsole.store.rows import Rows
-from labconsole.store.run_database import RUN_DATABASE
-from labconsole.store.samples import StoredSamples, series_columns
+from labconsole.store.run_reader import RunReader
+from labconsole.store.samples import series_columns
 
 METRICS = Rows(Metric, schema.metric)
 VERDICTS = Rows(Verdict, schema.verdict)
 EVENTS = Rows(Event, schema.event)
 _OWNER = (schema.run.c.owner_pid, schema.run.c.owner_started, schema.run.c.owner_boot)
-_LIVE_RUNS = Rows(LiveRun, schema.run, owner=_OWNER)
 _ARTEFACTS = Rows(StoredArtefact, schema.artefact, size=func.length(schema.artefact.c.content))
 _EVIDENCE = Rows(Evidence, schema.evidence)
 _RUNS = Rows(
@@ -64,7 +59,6 @@ _RUNS = Rows(
     pinned=schema.run.c.id.in_(select(schema.baseline.c.run_id)),
 )
 _RECENT_RUNS = 5
-_IDENTITY = select(schema.run.c.uuid, schema.run.c.definitions).where(schema.run.c.id == bindparam("of_run"))
 
 _LATENCY, _QUEUE_TIME = "latency_", "queue_time_"
 """A closed loop's latencies had the first name by definitions 1; stored names stay, the second one is shown."""
@@ -100,12 +94,8 @@ class UnlabelledMetrics(Mapping[str, Metric]):
         return repr(self._by_name)
 
 
-class Reader(DatabaseReader):
+class Reader(RunReader):
     """A read-only connection; threads may use it one at a time. Every method raises StoreError."""
-
-    def __init__(self, path: Path) -> None:
-        """Open `path`, which must be a database of this version. Raises StoreError."""
-        super().__init__(path, RUN_DATABASE)
 
     def runs(
         self,
@@ -164,13 +154,6 @@ class Reader(DatabaseReader):
         with self.snapshot() as connection:
             return {run_id: tuple(VERDICTS.find(connection, "position", run_id=run_id)) for run_id in run_ids}
 
-    def live_runs(self) -> list[LiveRun]:
-        """The runs that are queued or running, in the order of their ids."""
-        run = schema.run.c
-        with self.snapshot() as connection:
-            live = connection.execute(_LIVE_RUNS.select.where(run.status.in_(LIVE)).order_by(run.id))
-            return _LIVE_RUNS.records(live.all())
-
     def statuses(self, run_ids: Collection[int]) -> dict[int, RunStatus]:
         """The status of each of these runs that is there."""
         run = schema.run.c
@@ -227,14 +210,6 @@ class Reader(DatabaseReader):
                 _roles(roles, files),
             )
 
-    def samples(self, run_id: int) -> StoredSamples:
-        """The samples of a run. Raises StoreError if there is no such run."""
-        return StoredSamples(self.snapshot, run_id, *self._identity(run_id))
-
-    def attachments(self, run_id: int) -> StoredAttachments:
-        """The attachments of a run. Raises StoreError if there is no such run."""
-        return StoredAttachments(self.snapshot, run_id, self._identity(run_id)[0])
-
     def artefacts(self, run_id: int) -> list[StoredArtefact]:
         """The artefacts of a run by name, without their contents; none for a run that is not there."""
         with self.snapshot() as connection:
@@ -264,14 +239,6 @@ class Reader(DatabaseReader):
         with self.snapshot() as connection:
             rows = connection.execute(kept.order_by(baseline.c.kind)).all()
         return {row.kind: row.run_id for row in rows}
-
-    def _identity(self, run_id: int) -> tuple[str, int]:
-        """Uuid of a run, and version of its metric definitions. Raises StoreError if there is no such run."""
-        with self.snapshot() as connection:
-            row = connection.execute(_IDENTITY, {"of_run": run_id}).first()
-        if row is None:
-            raise StoreError(f"There is no run {run_id} in {self.path}.")
-        return row.uuid, row.definitions
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:

@@ -46,6 +46,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import dialect
 
+from labconsole.store.database_file import driver
 from labconsole.store.encoding import time_from_text, time_to_text, to_json
 
 R = TypeVar("R")
@@ -215,11 +216,11 @@ class Prepared:
     def __call__(self, connection: Connection, values: Mapping[str, Any]) -> sqlite3.Cursor:
         """Run it with these values. Raises sqlite3.Error."""
         text, known = self._compiled
-        return _driver(connection).execute(text, {**known, **values})
+        return driver(connection).execute(text, {**known, **values})
 
     def each(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> sqlite3.Cursor:
         """Run it once for each row of values, all of them. Raises sqlite3.Error."""
-        return _driver(connection).executemany(self._compiled[0], rows)
+        return driver(connection).executemany(self._compiled[0], rows)
 
 
 @cache
@@ -298,10 +299,6 @@ class _Field:
 def updating(table: Table, columns: tuple[str, ...]) -> Prepared:
     """Sets these columns of the row with the id `of_row`."""
     return Prepared(update(table).where(table.c.id == bindparam("of_row")), columns)
-
-
-def _driver(connection: Connection) -> sqlite3.Connection:
-    return cast(sqlite3.Connection, connection.connection.driver_connection)
 
 
 @cache

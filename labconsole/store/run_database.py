@@ -9,14 +9,23 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING
 
 from labconsole.processes import Owner, is_alive
 from labconsole.store.database_file import DatabaseKind, core_connection
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence_sealing import seal_unsealed
-from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
+from labconsole.store.schema_version import APPLICATION_ID, VERSION
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, MetaData
+
+
+def _tables() -> MetaData:
+    # Imported late: a worker opens a database that has its tables already.
+    from labconsole.store.schema import metadata
+
+    return metadata
 
 
 @contextmanager
@@ -24,7 +33,7 @@ def scratch_database() -> Iterator[Connection]:
     """An empty run database in memory, for as long as the block takes."""
     raw = sqlite3.connect(":memory:", isolation_level=None)
     with closing(raw), closing(core_connection(raw, "BEGIN")) as connection, connection.begin():
-        metadata.create_all(connection, checkfirst=False)
+        _tables().create_all(connection, checkfirst=False)
         yield connection
 
 
@@ -122,7 +131,7 @@ RUN_DATABASE = DatabaseKind(
     first="run a trial first",
     application_id=APPLICATION_ID,
     version=VERSION,
-    metadata=metadata,
+    metadata=_tables,
     migrations={
         2: to_version_2,
         3: to_version_3,

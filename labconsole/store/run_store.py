@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from types import SimpleNamespace, TracebackType
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from labconsole.model.metrics import Evaluation
 from labconsole.model.series import FILE_NAME, Event, Series
 from labconsole.processes import Owner
 from labconsole.store import chunks as column_chunks
-from labconsole.store import schema
+from labconsole.store import statements
 from labconsole.store.attachments import AttachmentPiece, append_piece
+from labconsole.store.database_file import driver
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json, to_stored_text
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence_sealing import seal
-from labconsole.store.reader import EVENTS, METRICS, VERDICTS, Reader
-from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredFile, StoredRole
-from labconsole.store.rows import Prepared, Rows, inserted, inserting, updating
+from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredRole
 from labconsole.store.run_database import RUN_DATABASE
+from labconsole.store.run_reader import RunReader
 from labconsole.store.writer import Writer
 
-_SERIES = Prepared(select(schema.series).where(schema.series.c.run_id == bindparam("of_run")))
-_CHUNK = ("series_id", "seq", "rows", "sha256", "payload")
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_RUN = "SELECT * FROM run WHERE id = ?"
+_SERIES = "SELECT * FROM series WHERE run_id = ?"
 _GROWN = ("chunks", "rows", "link")
 """Columns of a series that change with each chunk."""
-_ROLES = Rows(StoredRole, schema.role)
-_FILES = Rows(StoredFile, schema.role_file)
 ARTEFACT_LIMIT = 1_000_000
 """The most bytes of an artefact."""
 
@@ -95,7 +95,7 @@ class Store:
 
     def add_campaign(self, campaign: NewCampaign, owner: Owner, created: datetime) -> list[int]:
         """Store a campaign, its scenarios, and a queued run for each entry of its order; returns the runs' ids."""
-        with self.writer.transaction(durable=True) as connection:
+        with self.writer.plain_transaction(durable=True) as connection:
             described = {
                 "name": campaign.name,
                 "title": campaign.title,
@@ -105,7 +105,7 @@ class Store:
                 "sites": to_json([dict(site) for site in campaign.sites]),
                 "created": time_to_text(created),
             }
-            campaign_id = inserted(connection, schema.campaign, described)
+            campaign_id = statements.insert(connection, "campaign", described)
             scenarios = []
             for position, scenario in enumerate(campaign.scenarios):
                 parameters = to_json(scenario.parameters)
@@ -119,7 +119,7 @@ class Store:
                     "thresholds": to_json({name: dict(limits) for name, limits in scenario.thresholds.items()}),
                     "placement": to_json(scenario.placement),
                 }
-                scenarios.append(inserted(connection, schema.scenario, values))
+                scenarios.append(statements.insert(connection, "scenario", values))
             return [
                 _add_run(connection, scenarios[index], repeat, position, campaign.order_seed, owner, created)
                 for position, (index, repeat) in enumerate(campaign.order)
@@ -127,22 +127,19 @@ class Store:
 
     def add_repeat(self, run_id: int, owner: Owner, created: datetime) -> int:
         """Store another queued run of the same scenario, last in its campaign; returns its id."""
-        run, scenario, campaign = schema.run.c, schema.scenario.c, schema.campaign.c
-        siblings = schema.run.alias().c
-        with self.writer.transaction(durable=True) as connection:
-            self._existing(connection, run_id)
-            row = connection.execute(
-                select(scenario.id, scenario.campaign_id, campaign.order_seed)
-                .select_from(schema.run.join(schema.scenario).join(schema.campaign))
-                .where(run.id == run_id)
-            ).one()
-            repeat = connection.execute(select(func.max(run.repeat)).where(run.scenario_id == row.id)).scalar_one()
-            position = connection.execute(
-                select(func.max(siblings.position)).where(
-                    siblings.scenario_id.in_(select(scenario.id).where(scenario.campaign_id == row.campaign_id))
-                )
-            ).scalar_one()
-            return _add_run(connection, row.id, repeat + 1, position + 1, row.order_seed, owner, created)
+        of_campaign = "SELECT id FROM scenario WHERE campaign_id = ?"
+        with self.writer.plain_transaction(durable=True) as connection:
+            scenario = self._existing(connection, run_id).scenario_id
+            [(campaign, order_seed)] = connection.execute(
+                "SELECT campaign.id, order_seed FROM scenario JOIN campaign ON campaign.id = campaign_id "
+                "WHERE scenario.id = ?",
+                (scenario,),
+            )
+            [(repeat,)] = connection.execute("SELECT max(repeat) FROM run WHERE scenario_id = ?", (scenario,))
+            [(position,)] = connection.execute(
+                f"SELECT max(position) FROM run WHERE scenario_id IN ({of_campaign})", (campaign,)
+            )
+            return _add_run(connection, scenario, repeat + 1, position + 1, order_seed, owner, created)
 
     def run_started(
         self,
@@ -160,12 +157,9 @@ class Store:
         `definitions` is the version of its trial's metric definitions. Raises RunInProgressError, with nothing changed,
         while another run is in progress in a process that `is_alive`.
         """
-        run = schema.run.c
-        running = select(run.id, run.owner_pid, run.owner_started, run.owner_boot).where(
-            run.status == RunStatus.RUNNING, run.id != run_id
-        )
-        with self.writer.transaction(durable=True) as connection:
-            for other, *columns in connection.execute(running):
+        running = "SELECT id, owner_pid, owner_started, owner_boot FROM run WHERE status = ? AND id <> ?"
+        with self.writer.plain_transaction(durable=True) as connection:
+            for other, *columns in connection.execute(running, (RunStatus.RUNNING, run_id)).fetchall():
                 if is_alive(Owner(*columns)):
                     raise RunInProgressError(f"Run {other} is in progress in this database: run {run_id} waits for it.")
             self._change_status(
@@ -182,7 +176,7 @@ class Store:
 
     def run_ended(self, run_id: int, status: RunStatus, reason: str, ended: datetime) -> None:
         """End a queued or running run; `reason` is one sentence unless it finished."""
-        with self.writer.transaction(durable=True) as connection:
+        with self.writer.plain_transaction(durable=True) as connection:
             self._change_status(connection, run_id, LIVE, status=status, reason=reason, ended=time_to_text(ended))
             seal(connection, [run_id])
 
@@ -194,28 +188,27 @@ class Store:
 
         For runs that have no process: it never began, or its owner is proven dead.
         """
-        standing = select(schema.run.c.id).where(schema.run.c.id == bindparam("run_id"), schema.run.c.status == before)
-        ending = update(schema.run).where(schema.run.c.id == bindparam("run_id"))
-        with self.writer.transaction(durable=True) as connection:
-            ids = [number for number in run_ids if connection.execute(standing, {"run_id": number}).first()]
-            if ids:
-                values = ending.values(status=status, reason=reason, ended=time_to_text(ended))
-                connection.execute(values, [{"run_id": number} for number in ids])
-                seal(connection, ids)
+        standing = "SELECT id FROM run WHERE id = ? AND status = ?"
+        values = {"status": status, "reason": reason, "ended": time_to_text(ended)}
+        with self.writer.plain_transaction(durable=True) as connection:
+            ids = [number for number in run_ids if connection.execute(standing, (number, before)).fetchone()]
+            for number in ids:
+                statements.update(connection, "run", number, values)
+            seal(connection, ids)
             return len(ids)
 
     def amend_provenance(self, run_id: int, warnings: Sequence[str] = (), **found: Any) -> None:
         """Add facts that became known during a run to its provenance (plain JSON), and new ones to its warnings."""
-        with self.writer.transaction(durable=True) as connection:
+        with self.writer.plain_transaction(durable=True) as connection:
             run = self._existing(connection, run_id)
             every = dict.fromkeys([*json.loads(run.warnings), *warnings])
             values = {"provenance": to_json(json.loads(run.provenance) | found), "warnings": to_json(list(every))}
-            connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(values))
+            statements.update(connection, "run", run_id, values)
             _seal_again(connection, run)
 
     def live_runs(self) -> list[LiveRun]:
         """The runs that are queued or running, in the order of their ids; waits for no lock."""
-        with Reader(self.path) as reader:
+        with RunReader(self.path) as reader:
             return reader.live_runs()
 
     def append(
@@ -233,15 +226,14 @@ class Store:
             payloads = [column_chunks.encode(chunk.series.columns, chunk.rows, chunk.columns) for chunk in chunks]
         except column_chunks.ChunkError as error:
             raise StoreError(f"Samples of run {run_id} do not fit their series: {error}.") from error
-        with self.writer.transaction() as connection:
+        with self.writer.plain_transaction() as connection:
             run = self._existing(connection, run_id)
             append_chunks(connection, run, chunks, payloads)
             for piece, payload in zip(pieces, packed, strict=True):
                 append_piece(connection, run, piece, payload)
-            if events:
-                key = [schema.event.c.run_id, schema.event.c.role, schema.event.c.seq]
-                statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
-                connection.execute(statement, event_rows(run_id, events))
+            statements.insert_each(
+                connection, "event", event_rows(run_id, events), "ON CONFLICT (run_id, role, seq) DO NOTHING"
+            )
             for role in roles:
                 add_role(connection, run_id, role)
             _seal_again(connection, run)
@@ -254,21 +246,19 @@ class Store:
             raise StoreError(f"Artefact {name} has {len(content):,} bytes: {ARTEFACT_LIMIT:,} is the most to be kept.")
         sha256 = hashlib.sha256(content).digest()
         values = {"run_id": run_id, "name": name, "media_type": media_type, "sha256": sha256, "content": content}
-        key = [schema.artefact.c.run_id, schema.artefact.c.name]
-        with self.writer.transaction() as connection:
+        with self.writer.plain_transaction() as connection:
             run = self._existing(connection, run_id)
             if run.status not in LIVE:
                 raise StoreError(f"Run {run_id} is {run.status} already: artefact {name} comes too late.")
-            statement = upsert(schema.artefact).values(values).on_conflict_do_nothing(index_elements=key)
-            if not connection.execute(statement).rowcount:
+            if not statements.insert_each(connection, "artefact", [values], "ON CONFLICT (run_id, name) DO NOTHING"):
                 raise StoreError(f"Run {run_id} has an artefact {name} already: give each a name of its own.")
 
     def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
         """Store metrics and verdicts of a run in place of those it had; its samples, too, survive a power cut then."""
-        with self.writer.transaction(durable=True) as connection:
+        with self.writer.plain_transaction(durable=True) as connection:
             run = self._existing(connection, run_id)
-            for table in (schema.metric, schema.verdict):
-                connection.execute(delete(table).where(table.c.run_id == run_id))
+            for table in ("metric", "verdict"):
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
             insert_evaluation(connection, run_id, evaluation)
             _seal_again(connection, run)
 
@@ -276,42 +266,70 @@ class Store:
         """The status of each of these runs, inside a transaction. Raises StoreError if one is not there."""
         return {run_id: RunStatus(self._existing(connection, run_id).status) for run_id in run_ids}
 
-    def _existing(self, connection: Connection, run_id: int) -> Row[Any]:
-        row = connection.execute(select(schema.run).where(schema.run.c.id == run_id)).first()
+    def _existing(self, connection: Connection | sqlite3.Connection, run_id: int) -> SimpleNamespace:
+        row = statements.first_record(driver(connection), _RUN, run_id)
         if row is None:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
         return row
 
-    def _change_status(self, connection: Connection, run_id: int, before: Sequence[RunStatus], **values: Any) -> None:
+    def _change_status(
+        self, connection: sqlite3.Connection, run_id: int, before: Sequence[RunStatus], **values: Any
+    ) -> None:
         row = self._existing(connection, run_id)
         if row.status not in before:
             raise StoreError(f"Run {run_id} is {row.status} already and cannot become {values['status']}.")
-        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(**values))
+        statements.update(connection, "run", run_id, values)
 
 
-def insert_evaluation(connection: Connection, run_id: int, evaluation: Evaluation) -> None:
+def insert_evaluation(connection: Connection | sqlite3.Connection, run_id: int, evaluation: Evaluation) -> None:
     """Insert metrics and verdicts of a run that has none."""
-    metrics = METRICS.rows(evaluation.metrics, run_id=run_id, position=[*range(len(evaluation.metrics))])
-    verdicts = VERDICTS.rows(
-        evaluation.verdicts,
-        run_id=run_id,
-        position=[*range(len(evaluation.verdicts))],
-        evidence=[to_shown_json(verdict.evidence) for verdict in evaluation.verdicts],
-    )
-    for table, rows in ((schema.metric, metrics), (schema.verdict, verdicts)):
-        if rows:
-            connection.execute(insert(table), rows)
+    metrics = [
+        {
+            "run_id": run_id,
+            "position": position,
+            "name": metric.name,
+            "value": float(metric.value),  # of a trial, which may have it from numpy
+            "unit": metric.unit,
+            "direction": metric.direction,
+            "origin": metric.origin,
+            "labels": to_json(metric.labels),
+            "samples": int(metric.samples),
+            "not_judged": metric.not_judged,
+            "uncertainty": float(metric.uncertainty),
+        }
+        for position, metric in enumerate(evaluation.metrics)
+    ]
+    verdicts = [
+        {
+            "run_id": run_id,
+            "position": position,
+            "name": verdict.name,
+            "result": verdict.result,
+            "reason": verdict.reason,
+            "evidence": to_shown_json(verdict.evidence),
+            "kind": verdict.kind,
+        }
+        for position, verdict in enumerate(evaluation.verdicts)
+    ]
+    statements.insert_each(driver(connection), "metric", metrics)
+    statements.insert_each(driver(connection), "verdict", verdicts)
 
 
 def append_chunks(
-    connection: Connection, run: Row[Any], chunks: Sequence[SampleChunk], payloads: Sequence[bytes]
+    connection: Connection | sqlite3.Connection,
+    run: Any,
+    chunks: Sequence[SampleChunk],
+    payloads: Sequence[bytes],
 ) -> None:
-    """Store chunks, each with its payload, unless they are there. Raises StoreError when one before it is missing."""
-    names = schema.series.c.keys()
-    stored = [dict(zip(names, row, strict=True)) for row in _SERIES(connection, {"of_run": run.id})]
+    """Store chunks, each with its payload, unless they are there, of the `run` with its columns as attributes.
+
+    Raises StoreError when one before it is missing.
+    """
+    raw = driver(connection)
+    stored = [vars(row) for row in statements.records(raw, _SERIES, run.id)]
     new: list[dict[str, Any]] = []
     for chunk, payload in zip(chunks, payloads, strict=True):
-        series = _series(connection, run, chunk.role, chunk.series, stored)
+        series = _series(raw, run, chunk.role, chunk.series, stored)
         if chunk.seq < series["chunks"]:
             continue
         if chunk.seq > series["chunks"]:
@@ -320,20 +338,19 @@ def append_chunks(
                 f"came after {series['chunks']} chunks."
             )
         link = column_chunks.next_link(series["link"], chunk.seq, chunk.rows, payload)
-        row = (series["id"], chunk.seq, chunk.rows, link, payload)
-        new.append(dict(zip(_CHUNK, row, strict=True)))
+        row = {"series_id": series["id"], "seq": chunk.seq, "rows": chunk.rows, "sha256": link, "payload": payload}
+        new.append(row)
         series |= {"chunks": chunk.seq + 1, "rows": series["rows"] + chunk.rows, "link": link}
     if new:
-        inserting(schema.chunk, _CHUNK).each(connection, new)
+        statements.insert_each(raw, "chunk", new)
         grown = {row["series_id"] for row in new}
-        updating(schema.series, _GROWN).each(
-            connection,
-            ({"of_row": row["id"], **{name: row[name] for name in _GROWN}} for row in stored if row["id"] in grown),
-        )
+        for row in stored:
+            if row["id"] in grown:
+                statements.update(raw, "series", row["id"], {name: row[name] for name in _GROWN})
 
 
 def _series(
-    connection: Connection, run: Row[Any], role: str, series: Series, stored: list[dict[str, Any]]
+    connection: sqlite3.Connection, run: Any, role: str, series: Series, stored: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The row of a series among those `stored` of the run, inserted if it is missing. Its columns are the same in every
     role."""
@@ -355,7 +372,7 @@ def _series(
         "rows": 0,
         "link": column_chunks.first_link(run.uuid, role, series.name, series.columns),
     }
-    stored.append(values | {"id": inserted(connection, schema.series, values)})
+    stored.append(values | {"id": statements.insert(connection, "series", values)})
     return stored[-1]
 
 
@@ -365,7 +382,7 @@ def run_seed(order_seed: int, position: int) -> int:
 
 
 def _add_run(
-    connection: Connection,
+    connection: sqlite3.Connection,
     scenario_id: int,
     repeat: int,
     position: int,
@@ -383,18 +400,28 @@ def _add_run(
         "created": time_to_text(created),
         **_owner_columns(owner),
     }
-    return inserted(connection, schema.run, values)
+    return statements.insert(connection, "run", values)
 
 
-def add_role(connection: Connection, run_id: int, role: StoredRole) -> None:
+def add_role(connection: Connection | sqlite3.Connection, run_id: int, role: StoredRole) -> None:
     """Store a role that was started with its files, unless it is there already."""
-    connection.execute(upsert(schema.role).on_conflict_do_nothing(), _ROLES.rows([role], run_id=run_id))
-    if role.files:
-        files = _FILES.rows(role.files, run_id=run_id, role=role.name)
-        connection.execute(upsert(schema.role_file).on_conflict_do_nothing(), files)
+    about = {"run_id": run_id, "name": role.name, "host": role.host, "clock_domain": role.clock_domain}
+    files = [
+        {
+            "run_id": run_id,
+            "role": role.name,
+            "key": file.key,
+            "name": file.name,
+            "size": file.size,
+            "sha256": bytes.fromhex(file.sha256),
+        }
+        for file in role.files
+    ]
+    for table, rows in (("role", [about]), ("role_file", files)):
+        statements.insert_each(driver(connection), table, rows, "ON CONFLICT DO NOTHING")
 
 
-def _seal_again(connection: Connection, run: Row[Any]) -> None:
+def _seal_again(connection: sqlite3.Connection, run: SimpleNamespace) -> None:
     """Seal a run again that had ended and was changed (by the recovery of samples, say)."""
     if run.status not in LIVE:
         seal(connection, [run.id])
@@ -406,10 +433,17 @@ def _owner_columns(owner: Owner) -> dict[str, Any]:
 
 def event_rows(run_id: int, records: Sequence[EventRecord]) -> list[dict[str, Any]]:
     """Rows of events."""
-    return EVENTS.rows(
-        [replace(record.event, message=to_stored_text(record.event.message)) for record in records],
-        run_id=run_id,
-        role=[record.role for record in records],
-        seq=[record.seq for record in records],
-        data=[to_shown_json(record.event.data) for record in records],
-    )
+    return [
+        {
+            "run_id": run_id,
+            "role": record.role,
+            "seq": record.seq,
+            "t_ns": int(record.event.t_ns),
+            "source": record.event.source,
+            "level": record.event.level,
+            "name": record.event.name,
+            "message": to_stored_text(record.event.message),
+            "data": to_shown_json(record.event.data),
+        }
+        for record in records
+    ]

@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, bindparam, select
 
 from labconsole.model.series import Column
-from labconsole.store import chunks, schema
+from labconsole.store import chunks
 from labconsole.store.errors import StoreError
+from labconsole.store.statements import first_record
 
 _BATCH = 64
-
-# Built once: building such a statement takes as long as running it, and a comparison runs hundreds of them.
-_SERIES = select(schema.series).where(
-    schema.series.c.run_id == bindparam("of_run"),
-    schema.series.c.name == bindparam("of_name"),
-    schema.series.c.role == bindparam("of_role"),
-)
-_ROLES = select(schema.series.c.role).where(
-    schema.series.c.run_id == bindparam("of_run"), schema.series.c.name == bindparam("of_name")
-)
-_CHUNKS = (
-    select(schema.chunk.c.seq, schema.chunk.c.rows, schema.chunk.c.sha256, schema.chunk.c.payload)
-    .where(
-        schema.chunk.c.series_id == bindparam("of_series"),
-        schema.chunk.c.seq >= bindparam("first"),
-        schema.chunk.c.seq < bindparam("beyond"),
-    )
-    .order_by(schema.chunk.c.seq)
-)
+_SERIES = "SELECT * FROM series WHERE run_id = ? AND name = ? AND role = ?"
+_ROLES = "SELECT role FROM series WHERE run_id = ? AND name = ? ORDER BY role"
+_CHUNKS = "SELECT seq, rows, sha256, payload FROM chunk WHERE series_id = ? AND seq >= ? AND seq < ? ORDER BY seq"
+_PICKED = """
+SELECT stored.seq, stored.rows, stored.sha256, stored.payload, previous.sha256
+FROM chunk AS stored
+LEFT JOIN chunk AS previous ON previous.series_id = stored.series_id AND previous.seq = stored.seq - 1
+WHERE stored.series_id = ? AND stored.seq IN ({}) ORDER BY stored.seq
+"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,11 @@ class StoredChunk:
 
 
 def verified(
-    stored: Iterable[StoredChunk], link: bytes, declared: Row[Any], rows: int, damage: Callable[[int, str], StoreError]
+    stored: Iterable[StoredChunk],
+    link: bytes,
+    declared: SimpleNamespace,
+    rows: int,
+    damage: Callable[[int, str], StoreError],
 ) -> Iterator[StoredChunk]:
     """These chunks, each verified by its hash, from `link` to that of the series or attachment that is `declared`.
 
@@ -74,7 +70,7 @@ class StoredSamples:
 
     def __init__(
         self,
-        snapshot: Callable[[], AbstractContextManager[Connection]],
+        snapshot: Callable[[], AbstractContextManager[sqlite3.Connection]],
         run_id: int,
         run_uuid: str,
         definitions: int,
@@ -92,7 +88,7 @@ class StoredSamples:
     def roles(self, series: str) -> list[str]:
         """Names of the roles that recorded `series`, sorted."""
         with self._snapshot() as connection:
-            return sorted(connection.execute(_ROLES, {"of_run": self._run_id, "of_name": series}).scalars())
+            return [role for (role,) in connection.execute(_ROLES, (self._run_id, series))]
 
     def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
         """All rows: column name -> array of equal lengths, empty without rows. Raises StoreError."""
@@ -125,15 +121,15 @@ class StoredSamples:
         row = self._row(series, role)
         return self._chunks(row, series_columns(row.columns))
 
-    def _row(self, series: str, role: str) -> Row[Any]:
+    def _row(self, series: str, role: str) -> SimpleNamespace:
         with self._snapshot() as connection:
-            row = connection.execute(_SERIES, {"of_run": self._run_id, "of_name": series, "of_role": role}).first()
+            row = first_record(connection, _SERIES, self._run_id, series, role)
         if row is None:
             raise StoreError(f"Run {self._run_id} has no series {series} of role {role}.")
         return row
 
     def _decoded(
-        self, row: Row[Any], columns: tuple[Column, ...], wanted: Iterator[StoredChunk]
+        self, row: SimpleNamespace, columns: tuple[Column, ...], wanted: Iterator[StoredChunk]
     ) -> Iterator[dict[str, NDArray[Any]]]:
         for chunk in wanted:
             try:
@@ -141,33 +137,28 @@ class StoredSamples:
             except chunks.ChunkError as error:
                 raise self._damage(row, chunk.seq, str(error)) from error
 
-    def _chunks(self, row: Row[Any], columns: tuple[Column, ...]) -> Iterator[StoredChunk]:
+    def _chunks(self, row: SimpleNamespace, columns: tuple[Column, ...]) -> Iterator[StoredChunk]:
         def stored() -> Iterator[StoredChunk]:
             for first in range(0, row.chunks, _BATCH):
-                wanted = {"of_series": row.id, "first": first, "beyond": min(first + _BATCH, row.chunks)}
+                wanted = (row.id, first, min(first + _BATCH, row.chunks))
                 with self._snapshot() as connection:
-                    batch = connection.execute(_CHUNKS, wanted).all()
+                    batch = connection.execute(_CHUNKS, wanted).fetchall()
                 yield from (StoredChunk(*fields) for fields in batch)
 
         link = chunks.first_link(self._run_uuid, row.role, row.name, columns)
         return verified(stored(), link, row, row.rows, partial(self._damage, row))
 
-    def _picked(self, row: Row[Any], columns: tuple[Column, ...], numbers: Collection[int]) -> Iterator[StoredChunk]:
+    def _picked(
+        self, row: SimpleNamespace, columns: tuple[Column, ...], numbers: Collection[int]
+    ) -> Iterator[StoredChunk]:
         """These chunks, each verified against the hash of the one before it."""
-        stored, before = schema.chunk, schema.chunk.alias()
-        previous = (before.c.series_id == stored.c.series_id) & (before.c.seq == stored.c.seq - 1)
-        statement = (
-            select(stored.c.seq, stored.c.rows, stored.c.sha256, stored.c.payload, before.c.sha256)
-            .select_from(stored.outerjoin(before, previous))
-            .where(stored.c.series_id == row.id)
-            .order_by(stored.c.seq)
-        )
         first_link = chunks.first_link(self._run_uuid, row.role, row.name, columns)
         ordered = sorted(set(numbers))
         for first in range(0, len(ordered), _BATCH):
             picked = ordered[first : first + _BATCH]
             with self._snapshot() as connection:
-                batch = connection.execute(statement.where(stored.c.seq.in_(picked))).all()
+                statement = _PICKED.format(", ".join("?" * len(picked)))
+                batch = connection.execute(statement, (row.id, *picked)).fetchall()
             if len(batch) < len(picked):
                 raise self._damage(row, picked[-1], "it is not there")
             for *fields, link in batch:
@@ -176,7 +167,7 @@ class StoredSamples:
                     raise self._damage(row, chunk.seq, "its hash is wrong")
                 yield chunk
 
-    def _damage(self, row: Row[Any], seq: int, what: str) -> StoreError:
+    def _damage(self, row: SimpleNamespace, seq: int, what: str) -> StoreError:
         return StoreError(
             f"Samples of run {self._run_id} are damaged in chunk {seq} of series {row.name} from {row.role} ({what}): "
             "do not use its figures."

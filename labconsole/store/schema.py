@@ -17,11 +17,8 @@ from sqlalchemy import (
     text,
 )
 
-APPLICATION_ID = 0x4C434F4E
-"""`PRAGMA application_id` of a run database ("LCON")."""
-
-VERSION = 8
-"""`PRAGMA user_version` of this schema."""
+from labconsole.store.schema_version import APPLICATION_ID as APPLICATION_ID
+from labconsole.store.schema_version import VERSION as VERSION
 
 metadata = MetaData()
 

@@ -7,16 +7,27 @@ automatic checkpoints, and no checkpoint or close without the lock.
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection
 
-from labconsole.store.database_file import DatabaseKind, bring_up_to_date, connect, core_connection
+from labconsole.store.database_file import (
+    DatabaseKind,
+    bring_up_to_date,
+    connect,
+    core_connection,
+    plain_transaction,
+)
 from labconsole.store.errors import StoreError, explained
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 _WAL_LIMIT = 4 * 1024 * 1024
 _LOCK_POLL_S = 0.001  # a process that writes again and again leaves others only moments
@@ -45,7 +56,6 @@ class Writer:
             self._raw.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
             if kind.secure_delete:
                 self._raw.execute("PRAGMA secure_delete = ON").fetchall()
-            self._connection = core_connection(self._raw, "BEGIN IMMEDIATE")
         self._open = True
 
     @contextmanager
@@ -56,10 +66,17 @@ class Writer:
         checkpoint comes before it, so that an error always means: nothing was written. Raises StoreError.
         """
         with self._exclusive():
-            self._checkpoint_when_long()
-            self._raw.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._prepare_transaction(durable)
             with self._connection.begin():
                 yield self._connection
+
+    @contextmanager
+    def plain_transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """The same for plain SQL, which a worker uses alone: SQLAlchemy takes it longer to import than all else."""
+        with self._exclusive():
+            self._prepare_transaction(durable)
+            with plain_transaction(self._raw, "BEGIN IMMEDIATE"):
+                yield self._raw
 
     def reclaim(self, unless: str) -> None:
         """Return the space of deleted rows to the disk, where it is much of the file. Raises StoreError.
@@ -89,8 +106,17 @@ class Writer:
         with self._exclusive():
             if self._open:
                 self._open = False
-                self._connection.close()
+                if "_connection" in self.__dict__:
+                    self._connection.close()
                 self._raw.close()
+
+    @cached_property
+    def _connection(self) -> Connection:
+        return core_connection(self._raw, "BEGIN IMMEDIATE")
+
+    def _prepare_transaction(self, durable: bool) -> None:
+        self._checkpoint_when_long()
+        self._raw.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:

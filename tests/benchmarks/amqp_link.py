@@ -165,8 +165,8 @@ def main() -> None:
     print(f"{ssl.OPENSSL_VERSION}, cryptography {cryptography_version}, numpy {np.__version__}")
     with tempfile.TemporaryDirectory() as folder:
         ca = LabCa(Path(folder))
-        ca.issue("broker")
-        ca.issue("client")
+        ca.issue("broker", of_rsa=True)
+        ca.issue("client", of_rsa=True)
         base = {name: getattr(arguments, name) for name in ("seconds", "payload", "settled")} | {"pki": folder}
         if arguments.foreign:
             host, port = arguments.foreign.rsplit(":", 1)

@@ -287,8 +287,8 @@ def main() -> None:
         folder = Path(name)
         os.environ[HOME_VARIABLE] = str(folder / "home")
         ca = LabCa(folder / "pki")
-        client = ca.issue("client")
-        ca.issue("recipient")
+        client = ca.issue("client", of_rsa=True)
+        ca.issue("recipient", of_rsa=True)
         trust = folder / "trust.pem"
         trust.write_text(lab_identities().authority_file.read_text() + ca.ca_file.read_text())
         payloads = {}

@@ -1,8 +1,9 @@
-"""Measure how long the processes of roles take to start: twenty light roles at once, and each built-in role's imports.
+"""Measure how long the processes of a run take to start: twenty light roles at once, and what each of them imports.
 
 Run it with `python tests/benchmarks/role_start.py [CHECKOUT]`; with another checkout (an older version, say) both take
-turns, seven times each; modules of roles that were renamed since are found by their old names. It works in a temporary
-directory and leaves no files.
+turns, seven times each; modules of roles that were renamed since are found by their old names. A busy computer changes
+seconds but hardly their ratio. The packages with the largest shares are those of `-X importtime`. It works in a
+temporary directory and leaves no files.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,7 +41,10 @@ BUILT_IN = (
     *("labconsole_keypool.simulation.simulator_role", "labconsole_keypool.service.service_role"),
     *("labconsole_keypool.service.signer_role", "labconsole_keypool.service.generator_role"),
     *("labconsole_keypool.measuring.step_times_role", "labconsole_keypool.measuring.device_benchmark_role"),
+    "labconsole_v2x.live.station_role",
 )
+TRIALS = ("amqp.messaging", "v2x.live", "keypool.simulation", "keypool.signing-service")
+_LARGEST = 6
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -54,12 +59,23 @@ def main(arguments: Sequence[str]) -> None:
     for name, pairs in took.items():
         wall, cpu = (statistics.median(values) for values in zip(*pairs, strict=True))
         print(f"{name}: {ROLES} light roles ready after {wall:.2f} s; {cpu * 1000:.0f} ms CPU each, start to end")
-    for module in BUILT_IN:
-        figures = [
-            f"{name} {statistics.median(import_cpu_s(path, module) for _ in range(PAIRS)) * 1000:.0f} ms"
-            for name, path in checkouts.items()
-        ]
-        print(f"{module}: CPU of a Python that imports it: {', '.join(figures)}")
+    worker = "import labconsole.engine.worker"
+    trial = worker + "; from labconsole.model.plugin import Plugins; Plugins.discover().trial({!r})"
+    statements = {"a worker": dict.fromkeys(checkouts, worker)}
+    statements |= {f"a worker with {kind}": dict.fromkeys(checkouts, trial.format(kind)) for kind in TRIALS}
+    statements |= {
+        module: {name: _role_import(checkout, module) for name, checkout in checkouts.items()} for module in BUILT_IN
+    }
+    for what, of_checkout in statements.items():
+        seconds: dict[str, list[float]] = {name: [] for name in checkouts}
+        for _ in range(PAIRS):
+            for name, checkout in checkouts.items():
+                seconds[name].append(import_cpu_s(checkout, of_checkout[name]))
+        medians = {name: statistics.median(values) for name, values in seconds.items()}
+        figures = ", ".join(f"{name} {value * 1000:.0f} ms" for name, value in medians.items())
+        ratios = [f"{medians['this checkout'] / medians[name]:.2f} of {name}" for name in list(medians)[1:]]
+        shares = largest_shares(HERE, of_checkout["this checkout"])
+        print(f"{what}: CPU of a Python that imports it: {'; '.join([figures, *ratios])}; {shares}")
 
 
 def start(checkout: Path) -> tuple[float, float]:
@@ -96,13 +112,28 @@ def start(checkout: Path) -> tuple[float, float]:
     return wall, (_children_cpu_s() - cpu) / ROLES
 
 
-def import_cpu_s(checkout: Path, module: str) -> float:
-    """CPU of a Python that imports what a role of `module` does, s."""
+def import_cpu_s(checkout: Path, statement: str) -> float:
+    """CPU of a Python that runs an import statement, s."""
     before = _children_cpu_s()
-    place = checkout / "plugins" / f"{module.replace('.', '/')}.py"
-    code = f"import labconsole.engine.role, {module if place.exists() else BEFORE[module]}"
-    subprocess.run([sys.executable, "-P", "-c", code], env=_environment(checkout), check=True)
+    subprocess.run([sys.executable, "-P", "-c", statement], env=_environment(checkout), check=True)
     return _children_cpu_s() - before
+
+
+def largest_shares(checkout: Path, statement: str) -> str:
+    """The packages that take most of the time of an import statement, each with its share, by `-X importtime`."""
+    command = [sys.executable, "-P", "-X", "importtime", "-c", statement]
+    done = subprocess.run(command, env=_environment(checkout), check=True, capture_output=True, text=True)
+    lines = [line.removeprefix("import time:").split("|") for line in done.stderr.splitlines() if "|" in line]
+    of_package: Counter[str] = Counter()
+    for own_us, _, module in lines[1:]:
+        of_package[module.strip().partition(".")[0]] += int(own_us)
+    total = of_package.total()
+    return ", ".join(f"{package} {share / total:.0%}" for package, share in of_package.most_common(_LARGEST))
+
+
+def _role_import(checkout: Path, module: str) -> str:
+    place = checkout / "plugins" / f"{module.replace('.', '/')}.py"
+    return f"import labconsole.engine.role, {module if place.exists() else BEFORE[module]}"
 
 
 def _environment(checkout: Path) -> dict[str, str]:

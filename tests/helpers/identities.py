@@ -15,9 +15,10 @@ from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue
-from labconsole.security.x509.key_types import KeyType, PublicKey, generate
+from labconsole.security.x509.key_types import PublicKey
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
+from tests.helpers.x509_keys import rsa_key_for
 
 _NOW = datetime.now(UTC).replace(microsecond=0)
 VALID = Validity.for_days(30)
@@ -57,22 +58,29 @@ def write_identity(
 ) -> IdentityFiles:
     """Write certificate, encrypted RSA key and passphrase file of `name` to `directory`; nothing asks the keyring.
 
+    The key is that of the name: in each test the same one.
+
     `trust` defaults to the certificate of `authority`, which is written too.
     """
-    key = generate(KeyType.RSA_2048)
+    key = rsa_key_for(name)
     secret = Secret(f"passphrase of {name}")
     certificate = certify(authority, name, key.public_key(), profile, validity)
     if trust is None:
         trust = directory / f"{name}.trust.pem"
         trust.write_bytes(authority.certificate.public_bytes(Encoding.PEM))
-    files = IdentityFiles(
-        certificate=directory / f"{name}.pem",
-        key=directory / f"{name}.key.pem",
-        trust=trust,
-        passphrase_file=directory / f"{name}.passphrase",
-        keyring_entry="",
-    )
+    files = identity_files(directory, name).model_copy(update={"trust": trust})
     files.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
     save_private_key(files.key, key, secret)
     write_private(directory / f"{name}.passphrase", secret.reveal().encode())
     return files
+
+
+def identity_files(directory: Path, name: str) -> IdentityFiles:
+    """The files of an identity that `write_identity` has written to `directory`."""
+    return IdentityFiles(
+        certificate=directory / f"{name}.pem",
+        key=directory / f"{name}.key.pem",
+        trust=directory / f"{name}.trust.pem",
+        passphrase_file=directory / f"{name}.passphrase",
+        keyring_entry="",
+    )

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
 
 _TELLING_BYTES = bytes(
     (0x00, 0x01, 0x02, 0x03, 0x05, 0x06, 0x0C, 0x13, 0x16, 0x30, 0x31, 0x7F, 0x80, 0x81, 0x82, 0x84, 0xFF)
 )
 """Tags and lengths of DER (X.690), and bounds."""
+
+
+def tenth_and_all(count: int) -> Sequence[Any]:
+    """Numbers of copies for a test's parameter: the first tenth of the series in CI, all of it in the nightly set."""
+    return [pytest.param(count // 10, id="tenth"), pytest.param(count, id="all", marks=pytest.mark.nightly)]
 
 
 def mutations(data: bytes, count: int, seed: int) -> Iterator[bytes]:

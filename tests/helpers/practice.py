@@ -22,6 +22,7 @@ from labconsole.model.series import Event
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunDetail, RunStatus
+from tests.helpers.worker_threads import QueueInThreads
 
 PLUGIN = Path(__file__).parent / "practice_plugin"
 KIND = "practice.counting"
@@ -38,8 +39,8 @@ def practice_plugin_on_path() -> Iterator[None]:
         patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
         importlib.invalidate_caches()
         yield
-    for module in ("practice_trial", "practice_stations"):
-        sys.modules.pop(module, None)
+    for module in [name for name in sys.modules if name.startswith("practice_")]:
+        del sys.modules[module]
 
 
 class RecordingListener:
@@ -97,13 +98,14 @@ def campaign(
 
 
 class Bench:
-    """A queue on a database of its own, pumped as a window would do it."""
+    """A queue on a database of its own, pumped as a window would do it; `in_threads`: without processes."""
 
-    def __init__(self, folder: Path, **options: Any) -> None:
+    def __init__(self, folder: Path, *, in_threads: bool = False, **options: Any) -> None:
         self.folder = folder
         self.database = folder / "runs.db"
         self._woken = threading.Event()
-        self.queue = RunQueue(self.database, wake=self._woken.set, **options)
+        queue = QueueInThreads if in_threads else RunQueue
+        self.queue = queue(self.database, wake=self._woken.set, **options)
         self.listener = RecordingListener()
         self.queue.listeners.append(self.listener)
         self.slowest_pump_s = 0.0

@@ -1,4 +1,4 @@
-"""A launcher whose roles are threads of the test process: all but the process boundary is real, and it starts at once."""
+"""A launcher whose roles are threads of the test process: all is real but the process, and a start takes no time."""
 
 from __future__ import annotations
 

@@ -11,16 +11,20 @@ import pytest
 from filelock import FileLock
 
 
+def copy_database(database: Path, copy: Path) -> Path:
+    """Copy a database to which no process writes, with its log; returns `copy`."""
+    for suffix in ("", "-wal"):
+        if (file := database.with_name(database.name + suffix)).exists():
+            shutil.copy(file, copy.with_name(copy.name + suffix))
+    return copy
+
+
 def shared_once(tmp_path_factory: pytest.TempPathFactory, name: str, create: Callable[[Path], None]) -> Path:
     """The folder `name` that `create` has filled, in this process or in another one of the same test run.
 
     It is read-only: a test that writes works on a copy (`shutil.copytree`). An attempt that fails leaves nothing.
     """
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    folder = base / "shared" / name
-    folder.parent.mkdir(exist_ok=True)
+    folder = common_folder(tmp_path_factory) / name
     with FileLock(folder.with_name(f"{name}.lock")):
         if not folder.exists():
             draft = folder.with_name(f"{name}.draft")
@@ -28,4 +32,14 @@ def shared_once(tmp_path_factory: pytest.TempPathFactory, name: str, create: Cal
             draft.mkdir()
             create(draft)
             draft.rename(folder)
+    return folder
+
+
+def common_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this test run have in common."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder = base / "shared"
+    folder.mkdir(exist_ok=True)
     return folder

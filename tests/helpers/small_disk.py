@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+_TIMEOUT_S = 170
 _UNSHARE = shutil.which("unshare")
 _MOUNT = ["-m", "sh", "-c", 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && exec "$@"']
 
@@ -31,4 +32,4 @@ def small_disk(disk: Path, size: str) -> tuple[str, ...]:
 
 
 def _run(command: list[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, env=environment)

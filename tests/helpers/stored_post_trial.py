@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 
 from labconsole.model.metrics import Direction, Evaluation, Metric, Verdict
 from labconsole.model.plugin import Plugin, Plugins
@@ -16,6 +18,7 @@ from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.run_store import EventRecord, SampleChunk, Store
 from tests.helpers.post_trial import SCENARIOS, PostParameters, PostTrial
+from tests.helpers.shared_once import shared_once
 
 MORNING = datetime(2025, 5, 20, 6, 0, tzinfo=UTC)
 WARNING = "Letters wait at the counter."
@@ -57,6 +60,16 @@ class StoredPostTrial(PostTrial):
         self, parameters: PostParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[Distribution, ...]:
         return (Distribution("Wait", "ms", samples.table("letters", "postman")["wait"]),)
+
+
+def spring_database(tmp_path_factory: pytest.TempPathFactory, repeats: int = 5) -> Path:
+    """The database of the campaign, created once per test run, for tests that read it or copy it."""
+
+    def create(folder: Path) -> None:
+        with Store.open(folder / "runs.db") as store:
+            store_post(store, repeats=repeats)
+
+    return shared_once(tmp_path_factory, f"spring campaign of {repeats}", create) / "runs.db"
 
 
 def store_post(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -21,6 +22,8 @@ from tests.helpers.role_threads import RoleThreads
 from tests.helpers.spool_samples import SpoolSamples
 
 LIVE_HZ = 20.0
+_FILE = "outcome.json"
+"""Next to the spools of a run: what they do not have."""
 P = TypeVar("P", bound=Parameters)
 R = TypeVar("R", bound="Outcome[Any]")
 
@@ -35,6 +38,21 @@ class Outcome(Generic[P]):
     evaluation: Evaluation
     frame: LiveFrame
     artefacts: Mapping[str, bytes]
+    folder: Path = Path()
+    """Of the run, with its spools."""
+    pids: Mapping[str, int] = field(default_factory=dict)
+    """Process ids of the roles that are processes."""
+
+    def write(self) -> None:
+        """Complete the folder of the run, so that `TrialLab.read` reads it in another process."""
+        values = {
+            "parameters": self.parameters.model_dump(mode="json"),
+            "failure": self.failure,
+            "frame": self.frame.to_json(),
+            "artefacts": {name: content.hex() for name, content in self.artefacts.items()},
+            "pids": self.pids,
+        }
+        (self.folder / _FILE).write_text(json.dumps(values))
 
     @property
     def figures(self) -> dict[str, float]:
@@ -101,9 +119,12 @@ class TrialLab(Generic[P, R]):
 
     def pid(self, role: str) -> int:
         """Process id of a role."""
-        pid = next(child.pid for child in self.context._roles if child.name == role)
-        assert pid is not None
-        return pid
+        return self.pids[role]
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids of the roles that are processes of this computer."""
+        return {child.name: child.pid for child in self.context._roles if child.pid is not None}
 
     def count(self, channel: str) -> int:
         """The live counter as the worker knows it."""
@@ -139,10 +160,35 @@ class TrialLab(Generic[P, R]):
             self.context.close()
         if self._fault is not None:
             raise self._fault
-        samples = SpoolSamples.read(self._folder)
-        samples.definitions = self.trial.definitions
-        evaluation = self.trial.evaluate(parameters, samples, samples.events)
-        return self.outcome(parameters, failure, samples, evaluation, self.context.frame(), self.artefacts)
+        return self._evaluate(self._folder, parameters, failure, self.context.frame(), self.artefacts, self.pids)
+
+    @classmethod
+    def read(cls, folder: Path) -> R:
+        """The outcome of a run that was written; it is evaluated again."""
+        values = json.loads((folder / _FILE).read_text())
+        return cls._evaluate(
+            folder,
+            cls.trial.parameters(**values["parameters"]),
+            values["failure"],
+            LiveFrame.from_json(values["frame"]),
+            {name: bytes.fromhex(content) for name, content in values["artefacts"].items()},
+            values["pids"],
+        )
+
+    @classmethod
+    def _evaluate(
+        cls,
+        folder: Path,
+        parameters: Any,
+        failure: str | None,
+        frame: LiveFrame,
+        artefacts: Mapping[str, bytes],
+        pids: Mapping[str, int],
+    ) -> R:
+        samples = SpoolSamples.read(folder)
+        samples.definitions = cls.trial.definitions
+        evaluation = cls.trial.evaluate(parameters, samples, samples.events)
+        return cls.outcome(parameters, failure, samples, evaluation, frame, artefacts, folder, pids)
 
     def _await_begin(self) -> bool:
         """Whether `during` is to be called, after waiting for its moment: at once, unless a trial says otherwise."""

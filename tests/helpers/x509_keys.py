@@ -1,13 +1,39 @@
-"""Private keys for tests: of each type one that is made once per run, since RSA takes long."""
+"""Private keys for tests, one of each type. RSA keys are files next to this one, since to generate some takes long."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from itertools import count
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from labconsole.security.x509.key_types import KeyType, PrivateKey, generate
+
+_STORED = Path(__file__).parent / "rsa_keys"
+_PEM = re.compile(rb"-----BEGIN PRIVATE KEY-----.+?-----END PRIVATE KEY-----", re.DOTALL)
+_places = count()
 
 
 @cache
 def key_of(type: KeyType) -> PrivateKey:
-    """The run's own key of a type."""
-    return generate(type)
+    """The key of a type that all tests of a process share: an RSA key is always the same one."""
+    stored = _STORED / f"{type}.pem"
+    return _load(stored.read_bytes()) if stored.exists() else generate(type)
+
+
+@cache
+def rsa_key_for(holder: str) -> RSAPrivateKey:
+    """The RSA-2048 key of a holder; each holder has another one, and none is that of `key_of`."""
+    stored, place = _PEM.findall((_STORED / "holders.pem").read_bytes()), next(_places)
+    key = _load(stored[place]) if place < len(stored) else generate(KeyType.RSA_2048)
+    assert isinstance(key, RSAPrivateKey)
+    return key
+
+
+def _load(pem: bytes) -> PrivateKey:
+    key = load_pem_private_key(pem, None)
+    assert isinstance(key, PrivateKey)
+    return key

@@ -119,7 +119,7 @@ class TestASecondStart:
     def test_test_runs_pytest_offscreen_at_the_root(self, finished_checkout: Path) -> None:
         done = start(finished_checkout / "installer" / "bootstrap.py", "test", "--", "-k", "x", QT_QPA_PLATFORM="xcb")
         assert done.returncode == 7
-        parallel = ["--numprocesses=logical", "--dist=loadfile"]
+        parallel = ["--numprocesses=auto", "--dist=worksteal"]
         assert done.stdout.split()[1:] == ["-m", "pytest", *parallel, "-k", "x", "offscreen", str(finished_checkout)]
 
     def test_it_imports_nothing_that_installs_or_asks_the_network(self, finished_checkout: Path) -> None:

@@ -24,7 +24,7 @@ from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.wire.envelope import message_number
 from labconsole_amqp.wire.template import plain_template
 from processes import SetupError
-from real_brokers import artemis, java_archives
+from real_brokers import artemis, command, java_archives
 from real_brokers.java_archives import Archive
 from tests.labconsole_amqp.link_transfer import PAYLOAD, send_all
 from tests.labconsole_amqp.real_broker import missing
@@ -38,8 +38,8 @@ FREE_PORTS = ("--port=0", "--tls-port=0")
 
 def call(*arguments: str, script: Path = SCRIPT) -> subprocess.CompletedProcess[str]:
     """Run the script as a user does."""
-    command = [BASE_PYTHON, str(script), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=170)
+    words = [BASE_PYTHON, str(script), *arguments]
+    return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=170)
 
 
 def of_folder(folder: Path) -> list[int]:
@@ -75,8 +75,16 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         ["rabbitmq", "start", "--depth", "0"],
     ],
 )
-def test_bad_usage_ends_with_2(arguments: list[str]) -> None:
-    done = call(*arguments)
+def test_bad_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        command.run(arguments)
+    printed = capsys.readouterr()
+    assert (end.value.code, printed.out) == (2, "")
+    assert "usage: brokers.py" in printed.err
+
+
+def test_exit_code_of_bad_usage_is_that_of_the_script() -> None:
+    done = call("rabbitmq", "restart")
     assert (done.returncode, done.stdout) == (2, "")
     assert "usage: brokers.py" in done.stderr
 

@@ -21,6 +21,7 @@ import environment
 from alone import alone
 from environment import Environment, State, Step, decide, explain_pip, requirement_lines, wanted_state
 from processes import SetupError
+from tests.helpers.shared_once import shared_once
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTON = "class SSL:\n    @staticmethod\n    def present():\n        return {tls}\n"
@@ -71,12 +72,14 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def empty_venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with pip and nothing else, to be copied: to make one takes 4 s."""
-    path = tmp_path_factory.mktemp("template") / ".venv"
-    subprocess.run([sys.executable, "-m", "venv", path], check=True)
-    return path
+    """A virtual environment with pip and nothing else, to be copied: creating one takes 4 s."""
+
+    def create(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", folder / ".venv"], check=True)
+
+    return shared_once(tmp_path_factory, "empty venv", create) / ".venv"
 
 
 @pytest.fixture

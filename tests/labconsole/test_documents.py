@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -93,12 +94,18 @@ def test_commands_in_listings_are_accepted(document: Path) -> None:
     assert refused == []
 
 
+@cache
+def parser_for(words: tuple[str, ...]) -> argparse.ArgumentParser:
+    """The parser for commands that begin with these words: building one takes longer than parsing with it."""
+    return command_parser(words)
+
+
 def refusal(command: str) -> str:
     """What the parser says against a command, or nothing."""
     words = shlex.split(command)[1:]
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
-        command_parser(words).parse_args(words)
+        parser_for(tuple(words[:2])).parse_args(words)
     return errors.getvalue()
 
 
@@ -124,7 +131,7 @@ def test_commands_in_the_text_are_there_with_their_options(document: Path) -> No
 
 def parser_of(words: Sequence[str]) -> argparse.ArgumentParser | None:
     """The parser of the command that the words begin with; the one of its group where the command is a placeholder."""
-    parser = command_parser(words[:2])
+    parser = parser_for(tuple(words[:2]))
     for word in words:
         inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         if not inner or PLACEHOLDER.match(word):

@@ -1,22 +1,53 @@
-"""Fixtures of the AMQP tests: a broker, a connection, a CA, and a home with lab identities."""
+"""Fixtures of the AMQP tests: a broker, a connection, CAs, States, a token, and a home with lab identities."""
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from labconsole.paths import HOME_VARIABLE
+from labconsole.paths import HOME_VARIABLE, pki_dir
+from labconsole.security.lab_identities import (
+    STATE_A,
+    STATE_B,
+    lab_identities,
+    lab_message_identity,
+    lab_token_identity,
+)
+from labconsole.security.token import softhsm
+from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.connection import Connection, connect
+from tests.helpers.shared_once import common_folder, shared_once
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa
+from tests.labconsole_amqp.message_token import copied_office, create_office
+from tests.labconsole_amqp.real_broker import missing
+from tests.labconsole_amqp.run_files import Files, create_files, serving_files
+from tests.labconsole_amqp.shared_rabbitmq import RabbitmqUse, SharedRabbitmq
+from tests.labconsole_amqp.states import States, copied_states, create_states
+
+
+def _create_lab(home: Path) -> None:
+    """The lab identities, those for messages with keys of other types, and the lab's token."""
+    lab_identities(home / "pki")
+    for state in (STATE_A, STATE_B):
+        lab_message_identity(state, KeyType.P_256, home / "pki")
+    if softhsm.library() is not None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(HOME_VARIABLE, str(home))
+            lab_token_identity(STATE_A, KeyType.P_256)
 
 
 @pytest.fixture(scope="session")
 def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
+    """A copy for each test process: what a run needs besides, it creates there."""
+    home = tmp_path_factory.mktemp("amqp") / "home"
+    return Path(shutil.copytree(shared_once(tmp_path_factory, "amqp-home", _create_lab), home))
 
 
 @pytest.fixture
@@ -44,3 +75,59 @@ def connection(broker: RunningBroker) -> Iterator[Connection]:
 def pki(tmp_path_factory: pytest.TempPathFactory) -> LabCa:
     """A CA for the tests."""
     return LabCa(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture(scope="session")
+def _states_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shared_once(tmp_path_factory, "amqp-states", create_states)
+
+
+@pytest.fixture
+def states(own_home: Path, _states_template: Path) -> Iterator[States]:
+    """Two States in the certificate database of the test's home."""
+    with copied_states(_states_template, pki_dir()) as states:
+        yield states
+
+
+@pytest.fixture
+def office(
+    own_home: Path, _states_template: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[States]:
+    """The same with a token, whose keys sign for Alpha."""
+    template = shared_once(tmp_path_factory, "amqp-office", partial(create_office, _states_template))
+    with copied_office(template, tmp_path / "office") as states:
+        yield states
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Certificates in files, good and bad ones."""
+    return Files(shared_once(tmp_path_factory, "amqp-files", create_files))
+
+
+@pytest.fixture
+def files_broker(files: Files) -> Iterator[RunningBroker]:
+    """A broker that accepts the good ones, and user `operator`."""
+    with serving_files(files.broker, files) as running:
+        yield running
+
+
+_RABBITMQ = pytest.StashKey[RabbitmqUse]()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedRabbitmq]:
+    """A running RabbitMQ for all tests; without it they are skipped."""
+    if (reason := missing("rabbitmq")) is not None:
+        pytest.skip(reason)
+    use = request.config.stash[_RABBITMQ] = RabbitmqUse(common_folder(tmp_path_factory) / "amqp-rabbitmq")
+    yield use.rabbitmq
+    use.end()
+    use.stop()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Wait for other test processes that still use the broker; at the end of a fixture a test would time out."""
+    use = session.config.stash.get(_RABBITMQ, None)
+    while use is not None and not use.stop():
+        time.sleep(0.2)

@@ -1,7 +1,8 @@
-"""The embedded broker for tests: in a thread, to read its state, or in a process, to stop and kill it."""
+"""The embedded broker for tests: in a thread, to read its state, in a process, to stop and kill it, or as a command."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from queue import SimpleQueue
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings, Ports
 from labconsole_amqp.link.connection import Endpoint
 from labconsole_amqp.link.tls import TlsSettings
+from tests.helpers.signals import interruptible
 
 _PROCESS = """
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
@@ -24,6 +26,8 @@ broker = Broker(settings, on_refused=lambda reason: None)
 print(broker.listen().plain, flush=True)
 broker.serve(lambda: False, lambda: None)
 """
+
+_COMMAND = [sys.executable, "-m", "labconsole.cli.main", "broker"]
 
 
 @dataclass(frozen=True)
@@ -84,3 +88,21 @@ def broker_process() -> Iterator[tuple[subprocess.Popen[str], Endpoint]]:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+@contextmanager
+def broker_command(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, int]]]:
+    """The command, and its ports by scheme; killed at the end if it still runs."""
+    with interruptible():
+        process = subprocess.Popen([*_COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        ports = {}
+        for _ in range(1 + ("--tls" in arguments and "--port" in arguments)):
+            ready = re.fullmatch(r"Ready: (amqps?)://127\.0\.0\.1:(\d+), queues: .*\n", process.stdout.readline())
+            assert ready
+            ports[ready[1]] = int(ready[2])
+        yield process, ports
+    finally:
+        process.kill()
+        process.communicate()

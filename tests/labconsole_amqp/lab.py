@@ -16,6 +16,9 @@ from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from tests.helpers import trial_lab
 from tests.helpers.role_threads import RoleThreads
 
+SHAPED = {"shaping": "built-in", "link_rate": 2.0, "link_calibration": 0.5}
+"""Parameters of a run over a link of 2 Mbit/s."""
+
 
 @dataclass(frozen=True)
 class Outcome(trial_lab.Outcome[AmqpParameters]):

@@ -9,11 +9,12 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.key_types import KeyType, PrivateKey, PublicKey, generate
 from labconsole_amqp.link.tls import TlsSettings
 
 PASSPHRASE = "lab passphrase"
@@ -30,7 +31,7 @@ class LabCa:
     def __init__(self, folder: Path, name: str = "Lab CA") -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _builder(self._name, self._name, self._key.public_key(), days=(-1, 30))
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -44,12 +45,13 @@ class LabCa:
         hosts: tuple[str, ...] = ("localhost", "127.0.0.1"),
         days: tuple[int, int] = (-1, 30),
         encrypted: bool = False,
+        of_rsa: bool = False,
     ) -> IdentityFiles:
         """A certificate with common name `name`, valid from day `days[0]` to day `days[1]` from now.
 
-        Its key (PKCS#8) is encrypted with `PASSPHRASE` if `encrypted`; its end trusts this CA.
+        Its key (PKCS#8), P-256 unless `of_rsa`, is encrypted with `PASSPHRASE` if `encrypted`; its end trusts this CA.
         """
-        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        key: PrivateKey = generate(KeyType.RSA_2048 if of_rsa else KeyType.P_256)
         subject = x509.Name(
             [x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab"), x509.NameAttribute(NameOID.COMMON_NAME, name)]
         )
@@ -57,12 +59,7 @@ class LabCa:
         builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        identity = IdentityFiles(
-            certificate=self._folder / f"{name}.pem",
-            key=self._folder / f"{name}.key",
-            trust=self.ca_file,
-            keyring_entry="",
-        )
+        identity = identity_files(self._folder, name)
         identity.certificate.write_bytes(
             builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
@@ -76,8 +73,15 @@ class LabCa:
         return identity
 
 
+def identity_files(folder: Path, name: str) -> IdentityFiles:
+    """The files of an identity that a `LabCa` has issued in this folder."""
+    return IdentityFiles(
+        certificate=folder / f"{name}.pem", key=folder / f"{name}.key", trust=folder / "ca.pem", keyring_entry=""
+    )
+
+
 def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: rsa.RSAPublicKey, days: tuple[int, int]
+    subject: x509.Name, issuer: x509.Name, public_key: PublicKey, days: tuple[int, int]
 ) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (

@@ -97,6 +97,11 @@ class RealBroker:
                 self.stop()
                 raise RuntimeError((self.folder.parent / "command.log").read_text())
             time.sleep(0.05)
+        self.attach()
+
+    def attach(self) -> None:
+        """Use the broker that another process has started in this folder."""
+        state = json.loads((self.folder / "state.json").read_text())
         self.port, self.tls_port = state["port"], state["tls_port"]
 
     def __enter__(self) -> Self:

@@ -6,7 +6,12 @@ import os
 import signal
 from dataclasses import dataclass
 
+from labconsole_keypool.results.verdicts import LEVEL_KEPT
 from labconsole_keypool.service.service_parameters import ServiceParameters
+from labconsole_keypool.store.key_reader import KeyReader
+from labconsole_keypool.store.key_records import Head
+from labconsole_keypool.store.key_store import store_path
+from labconsole_keypool.store.verify_store import verify_store
 from labconsole_keypool.trials.service_trial import ServiceTrial
 from tests.helpers import trial_lab
 
@@ -34,3 +39,20 @@ class LiveLab(trial_lab.TrialLab[ServiceParameters, Outcome]):
     def kill(self, role: str) -> None:
         """kill -9."""
         os.kill(self.pid(role), signal.SIGKILL)
+
+
+def assert_sound(outcome: Outcome) -> None:
+    """Nothing was lost, nothing used twice, and the key store confirms it."""
+    verdicts = {name: result for name, result in outcome.verdicts.items() if "ms" not in name and name != LEVEL_KEPT}
+    assert outcome.failure is None
+    assert verdicts == {
+        "no key used twice": "pass",
+        "every request answered or counted as dropped": "pass",
+        "store linked": "pass",
+    }
+    path = store_path(outcome.parameters.key_store)
+    at_begin, at_end = (Head.from_data(event.data) for event in outcome.events_named("key store head"))
+    assert at_begin.rows < at_end.rows, "a run that is killed has noted one, too"
+    assert not verify_store(path, at_begin) and not verify_store(path, at_end)
+    with KeyReader(path) as store:
+        assert store.counts().in_use == 0, "a claimed key is used or invalid in the end"

@@ -18,7 +18,6 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.wrapping import make_wrapper
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.choices import KeySource, Refill
 from labconsole_keypool.device.certification_authority import SigningCA
@@ -27,6 +26,7 @@ from labconsole_keypool.device.generator import Generator
 from labconsole_keypool.device.signing import SigningEngine
 from labconsole_keypool.messages.service_frames import Job, JobKind
 from labconsole_keypool.store.key_store import KeyStore
+from tests.helpers.softhsm_token import create_softhsm_token
 
 PIN = Secret("1234-user")
 KIND = KeyKind.P_256
@@ -34,7 +34,7 @@ KIND = KeyKind.P_256
 
 def new_token(directory: Path) -> TokenConfiguration:
     """The configuration of a new SoftHSM2 token in `directory`, whose PIN is `PIN`."""
-    return make_softhsm_token(directory, "test", PIN, Secret("5678-officer"))
+    return create_softhsm_token(directory, "test", PIN, Secret("5678-officer"))
 
 
 @dataclass

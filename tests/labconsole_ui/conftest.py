@@ -12,19 +12,15 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState, RunQueue
 from labconsole.model.plugin import Plugins
+from labconsole.paths import HOME_VARIABLE
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.runtime.settings import FILE_NAME, WindowState
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import Theme, ThemeMode
+from tests.labconsole_ui.shared_window import SharedWindow
 
 KIND = "amqp.messaging"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ignore warnings of Qt's offscreen platform about windows."""
-    for item in items:
-        item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +66,40 @@ def open_window(qtbot: QtBot, bridge: QueueBridge) -> Iterator[Callable[[Service
     qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in bridge.queue.items))
     for window in windows:
         shiboken6.delete(window)
+
+
+@pytest.fixture(scope="module")
+def kept_panels() -> tuple[str, ...]:
+    """Kinds of trials whose panels stay open in the shared window; a module whose tests use one says so."""
+    return ()
+
+
+@pytest.fixture(scope="module")
+def module_window(
+    qapp: QApplication, theme: Theme, tmp_path_factory: pytest.TempPathFactory, kept_panels: tuple[str, ...]
+) -> Iterator[SharedWindow]:
+    """The window that the module's tests share."""
+    home = tmp_path_factory.mktemp("shared-window")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HOME_VARIABLE, str(home))
+        shared = SharedWindow(home, theme, qapp, kept_panels)
+        yield shared
+        shared.close()
+
+
+@pytest.fixture
+def shared(module_window: SharedWindow, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedWindow]:
+    """The shared window, for a test that changes nothing that is stored; it is reset afterwards."""
+    monkeypatch.setenv(HOME_VARIABLE, str(module_window.home))
+    module_window.activate()
+    yield module_window
+    module_window.reset()
+
+
+@pytest.fixture
+def shown_window(shared: SharedWindow) -> MainWindow:
+    """The window itself."""
+    return shared.window
 
 
 @pytest.fixture

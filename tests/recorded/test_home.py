@@ -9,6 +9,7 @@ version printed of it. Neither is ever written again.
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import tarfile
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from labconsole.cli.main import main
 from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import Store
+from tests.helpers.shared_once import shared_once
 
 HERE = Path(__file__).parent
 KEYRING = HERE.parent / "labconsole" / "security"
@@ -30,16 +32,34 @@ RUNS = range(1, 14)
 Console = Callable[..., str]
 
 
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive's folder, which tests copy."""
+
+    def unpack(folder: Path) -> None:
+        with tarfile.open(HERE / "home-0.1.0.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+
+    return shared_once(tmp_path_factory, "home-0.1.0", unpack)
+
+
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """The archive's folder."""
-    with tarfile.open(HERE / "home-0.1.0.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+def files(unpacked: Path, tmp_path: Path) -> Path:
+    """A copy of the archive's folder."""
+    shutil.copytree(unpacked, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
-@pytest.fixture
-def console(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
+@pytest.fixture(scope="module")
+def read_files(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy for tests that only read runs, its database migrated."""
+    folder = tmp_path_factory.mktemp("read") / "files"
+    shutil.copytree(unpacked, folder)
+    Store.open(folder / "home" / "runs.db").close()  # which migrates it
+    return folder
+
+
+def console_of(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
     """Runs a command of the console on that directory; gives what it prints."""
     monkeypatch.chdir(files)
     monkeypatch.setenv("LABCONSOLE_HOME", str(files / "home"))
@@ -54,6 +74,18 @@ def console(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         return printed.out + printed.err
 
     return run
+
+
+@pytest.fixture
+def console(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
+    """Runs a command on a copy of the directory."""
+    return console_of(files, monkeypatch, capsys)
+
+
+@pytest.fixture
+def reading(read_files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
+    """Runs a command that only reads."""
+    return console_of(read_files, monkeypatch, capsys)
 
 
 def test_runs_verify_by_the_digests_that_they_had(console: Console) -> None:
@@ -76,17 +108,16 @@ def test_tampered_runs_are_found(console: Console, files: Path) -> None:
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_a_run_shows_the_figures_that_it_had(console: Console, run: int) -> None:
-    was, now = SAID["show"][str(run)], json.loads(console("show", str(run), "--json"))
+def test_a_run_shows_the_figures_that_it_had(reading: Console, run: int) -> None:
+    was, now = SAID["show"][str(run)], json.loads(reading("show", str(run), "--json"))
     for metric in [*now["metrics"].values(), *now["labelled_metrics"]]:
         del metric["not_judged"]  # a sentence for people
     assert {key: now.get(key) for key in was} == was
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_samples_evaluate_again_to_the_figures_that_were_stored(files: Path, run: int) -> None:
-    Store.open(files / "home" / "runs.db").close()  # which migrates it
-    with Reader(files / "home" / "runs.db") as reader:
+def test_samples_evaluate_again_to_the_figures_that_were_stored(read_files: Path, run: int) -> None:
+    with Reader(read_files / "home" / "runs.db") as reader:
         stored = reader.run(run)
         trial = Plugins.discover().trial(stored.row.kind)
         parameters = trial.parameters.of_stored(stored.row.parameters)
@@ -139,8 +170,8 @@ def test_keys_open_by_the_keyring_and_sign(console: Console) -> None:
 
 
 @pytest.mark.parametrize("name", ["alpha.bundle", "beta.bundle", "beta.crl", "a.csr", "b.pem"])
-def test_files_of_certificates_are_read(console: Console, name: str) -> None:
-    assert SAID["files"][name] in console("pki", "show", f"files/{name}")
+def test_files_of_certificates_are_read(reading: Console, name: str) -> None:
+    assert SAID["files"][name] in reading("pki", "show", f"files/{name}")
 
 
 @pytest.mark.parametrize(("table", "command"), [("certificate", "list"), ("crl", "crls"), ("request", "requests")])

@@ -125,23 +125,23 @@ def _ended(store: Store, row: RunRow, works_on: str | None) -> WorkerRun | None:
     if row.owner is None:  # the hosts would remove what the database needs that ran it
         raise UserError(f"Run {run_id} was imported: collect its samples for the database that ran it, with --db.")
     with Reader(store.path) as reader:
-        run = WorkerRun(store, reader.run(run_id), collecting=True)
-    if not run.detail.row.status.final:
+        run = WorkerRun(store, reader.task(run_id), collecting=True)
+    if not run.task.status.final:
         return None
     if works_on is not None:
         raise UserError(
             f"Run {run_id}: its roles finish their work on {works_on}. Collect its samples once they have ended."
         )
-    if spool_directory(store.path, run.detail.row.uuid).exists():  # its clock comparisons may be in there
+    if spool_directory(store.path, run.task.uuid).exists():  # its clock comparisons may be in there
         raise UserError(f"Run {run_id} is still being stored: collect its samples once that has finished.")
     return run
 
 
 def _collected(cluster: Cluster, run: WorkerRun, host: str) -> Collected:
     """Collect what a host has of a run. Raises UserError."""
-    row = run.detail.row
+    row = run.task
     size = bring(cluster, host, row.uuid, collected_folder(run.spool, host))
-    if run.detail.placement.get("lost_console") == "finish":
+    if run.task.placement.get("lost_console") == "finish":
         _compare_clock(cluster, run, host)
     finalize_run(run, Recorder(run.store, run.id, run.spool), row.status, row.reason)
     cluster.call(host, "forget", row.uuid)
@@ -151,17 +151,19 @@ def _collected(cluster: Cluster, run: WorkerRun, host: str) -> Collected:
 def _new_warnings(run: WorkerRun) -> list[str]:
     """The warnings that a run has since it was read: damaged samples, clocks that jumped."""
     with Reader(run.store.path) as reader:
-        return [one for one in reader.run(run.id).row.warnings if one not in run.detail.row.warnings]
+        return [one for one in reader.task(run.id).warnings if one not in run.task.warnings]
 
 
 def _compare_clock(cluster: Cluster, run: WorkerRun, host: str) -> None:
     """Record the offset of a host's clock: its roles worked on after the last comparison of the run."""
     there = cluster.host(host)
-    if any(comparable(event, there) for event in run.detail.events):
+    with Reader(run.store.path) as reader:
+        events = reader.events(run.id)
+    if any(comparable(event, there) for event in events):
         path = run.spool / f"clock-{host}.spool"
         path.unlink(missing_ok=True)
         run.spool.mkdir(parents=True, exist_ok=True)  # its host may have had no samples
         spool = SpoolWriter(path)
-        for event in comparisons(there, AFTER, there.offset, host_offsets(run.detail.events)[host][-1]):
+        for event in comparisons(there, AFTER, there.offset, host_offsets(events)[host][-1]):
             spool.event(event)
         spool.close()

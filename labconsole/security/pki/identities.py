@@ -17,7 +17,6 @@ from labconsole.security.certificate_status import StatusKind, status_of
 from labconsole.security.identities import IdentityFiles, TokenIdentity
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.known_crls import crls_under
-from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import FileKey, IdentityRecord, TokenKey, TrustKind
 from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.security.private_files import write_private
@@ -29,6 +28,8 @@ _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9.-]")
 
 def names(directory: Path | None = None) -> tuple[str, ...]:
     """The names of all identities, in order; none where there is no database yet. Raises StoreError."""
+    from labconsole.security.pki.reader import PkiReader
+
     try:
         with PkiReader.open(directory) as reader:
             return tuple(identity.name for identity in reader.identities())
@@ -96,6 +97,9 @@ class NamedIdentities:
 
 
 def _read(directory: Path) -> Snapshot:
+    # Imported late, with SQLAlchemy: a run with files or without TLS opens no certificate database.
+    from labconsole.security.pki.reader import PkiReader
+
     with PkiReader.open(directory) as reader:
         return reader.snapshot()
 

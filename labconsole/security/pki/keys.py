@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from labconsole.errors import UserError
 from labconsole.security.key_files import is_quickly_guessed, load_private_key, save_private_key
-from labconsole.security.pki.change import Change
 from labconsole.security.pki.records import FileKey, KeyRecord, State, TokenKey
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource, keep_secret
@@ -29,6 +29,9 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import KeyType, PrivateKey, generate
+
+if TYPE_CHECKING:
+    from labconsole.security.pki.change import Change
 
 _OWN_PASSPHRASE = "own-passphrase.json"
 _OWN_FILE = "passphrase-"

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
-from labconsole.security.pki.change import Change
 from labconsole.security.pki.keys import MadeKey
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.x509.certificate_profiles import CertificateProfile
+
+if TYPE_CHECKING:
+    from labconsole.security.pki.change import Change
 
 _LOCK_TIMEOUT_S = 60.0
 

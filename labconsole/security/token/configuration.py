@@ -73,7 +73,7 @@ def is_lab(name: str) -> bool:
 class TokenConfiguration(BaseModel):
     """How to reach one token. Roles receive it as JSON: paths and names, no secret."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
 
     module: Annotated[Path, AfterValidator(_absolute)] = Field(
         title="Module", description="The PKCS#11 library of the token's maker."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labconsole.errors import UserError
-from labconsole.security.secrets import SecretRefusedError
+from labconsole.security.secret_value import SecretRefusedError
 
 
 class TokenError(UserError):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
-
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import module_process
-from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import TokenIdentity, WrapProbe
+
+if TYPE_CHECKING:
+    from labconsole.security.token.configuration import TokenConfiguration  # not in a module's own process: pydantic
 
 _PROGRAM = "labconsole.security.token.cryptoki.inspection_process"
 _TIMEOUT_S = 30.0
@@ -62,6 +62,8 @@ def inspect_token(
     Two processes do that one after the other, each with `timeout_s`: the first one's results remain when the second
     crashes or hangs. Takes a second on SoftHSM2. Nothing is raised for a module or token that fails.
     """
+    from pydantic import TypeAdapter  # late: the process that inspects shares this module, and does without
+
     overview = None
     try:
         overview = TypeAdapter(Overview).validate_python(_ask(name, configuration, None, timeout_s))

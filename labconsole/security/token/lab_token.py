@@ -32,7 +32,7 @@ _INITIALISING_TIMEOUT_S = 30.0
 
 
 class _Sources(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     pin: SecretSource
     so_pin: SecretSource

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.module_process import Conversation

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from cryptography.utils import Buffer
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.module_process import Conversation
 from labconsole.security.token.named_tokens import find_configuration
@@ -105,18 +105,19 @@ def opened_token_key(token_name: str, label: str, pin: Secret) -> Iterator[Remot
         TokenError: no such token or key, a wrong PIN (tried once), or the module crashes or hangs.
     """
     with opened_token(token_name, pin) as conversation:
-        public_key = public_key_in(conversation.ask({"do": "find", "label": label}))
-        yield remote_key(partial(_signature, conversation), public_key)
+        yield _key_labelled(label, conversation)
 
 
-def make_token_key(token_name: str, label: str, kind: KeyKind, pin: Secret) -> PublicKey:
-    """The public key of a new key pair in the token, which is stored, sensitive and never extractable.
+@contextmanager
+def opened_new_token_key(token_name: str, label: str, kind: KeyKind, pin: Secret) -> Iterator[RemotePrivateKey]:
+    """The private key of a new pair in the token, stored, sensitive and never extractable; one login does both.
 
     Raises:
         TokenError: as `opened_token_key`, and: the label is in use, the token is full or cannot make such keys.
     """
     with opened_token(token_name, pin) as conversation:
-        return public_key_in(conversation.ask({"do": "make", "label": label, "kind": kind.value}))
+        conversation.ask({"do": "make", "label": label, "kind": kind.value})
+        yield _key_labelled(label, conversation)
 
 
 @contextmanager
@@ -132,6 +133,11 @@ def opened_token(token_name: str, pin: Secret) -> Iterator[Conversation]:
     with Conversation(_PROGRAM, _TIMEOUT_S, f"The PKCS#11 module {configuration.module}") as conversation:
         conversation.ask(opening)
         yield conversation
+
+
+def _key_labelled(label: str, conversation: Conversation) -> RemotePrivateKey:
+    public_key = public_key_in(conversation.ask({"do": "find", "label": label}))
+    return remote_key(partial(_signature, conversation), public_key)
 
 
 def public_key_in(answer: dict[str, Any]) -> PublicKey:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from cryptography import x509
 
 from labconsole.errors import BadInput
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.pem_and_der import (
     MAX_BYTES,

@@ -13,7 +13,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key, pkcs7
 
 from labconsole.errors import BadInput
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.pkcs12_opening import Pkcs12, open_in_child, passphrase_matters, signing_key
 from labconsole.security.x509.strict_parsing import parsed_strictly, refused

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from labconsole.errors import BadInput
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import answer, ask
 from labconsole.security.x509.key_types import PrivateKey

@@ -48,7 +48,7 @@ _LONGEST_TRY_S = 10.0
 class OperatorSettings(BaseModel):
     """What the operators do, from `before_s` after T0 on, with `overlap_s` between two steps."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     directory: Path
     before_s: float

@@ -48,7 +48,7 @@ class EncryptionKeyType(StrEnum):
 class EncryptionKeyFiles(BaseModel):
     """The files of a receiver's key; contains no secret. A sender needs the public one alone."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     key: Path | None = None
     public_key: Path | None = None

@@ -12,13 +12,10 @@ from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
+from labconsole_amqp.roles.role_commands import MEASURE_COMMAND
 from labconsole_amqp.roles.role_keys import keeps_identities, load_own_identity, report_use, use_newest
 from labconsole_amqp.roles.role_settings import RoleSettings, tls_settings
 from labconsole_amqp.series import QUEUE_DEPTH, WORK_DONE
-
-MEASURE_COMMAND = {"do": "measure"}
-"""The command from which the broker's CPU time counts: all clients are connected, and T0 is near."""
-
 
 _DEPTH_NS = 100_000_000
 """Between two rows of a queue's depth."""

@@ -54,13 +54,8 @@ class _Outage:
     """When there was a connection again; 0: not yet."""
 
 
-def connect_command(host: str, port: int, shaper: int | None = None) -> dict[str, Any]:
-    """The command to a loaded role to connect to the broker, over the port of a shaper where there is one."""
-    return {"do": "connect", "host": host, "port": port, "shaper": shaper}
-
-
 def await_connect_command(context: RoleContext) -> tuple[str, int, int | None]:
-    """Wait for the command to connect: (host, port, port of a shaper). Raises UserError: the run was stopped."""
+    """Wait for a `connect_command`: (host, port, port of a shaper). Raises UserError: the run was stopped."""
     command = await_command(context)
     return command["host"], command["port"], command["shaper"]
 

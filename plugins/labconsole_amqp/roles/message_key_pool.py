@@ -25,15 +25,8 @@ from labconsole_amqp.roles.role_keys import token_pin
 from labconsole_amqp.roles.role_settings import RoleSettings, require_running
 from labconsole_amqp.series import GENERATING_KEYS, KEYS_GENERATED
 
-KEY_LISTS = "key lists"
-"""The command to a receiver with the lists of message keys of all senders."""
 _EXAMPLES = 1
 """A key more, for the example of a message that a sender shows before the run."""
-
-
-def key_lists_command(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The command to a receiver with what each sender has reported, in the order of their numbers."""
-    return {"do": KEY_LISTS, "lists": [report["message_keys"] for report in reports]}
 
 
 class MessageKeyPool:

@@ -22,8 +22,9 @@ from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.preflight.checks import awaited_queue_check, own_queue_check
 from labconsole_amqp.roles.link_role import LinkRole, await_command
-from labconsole_amqp.roles.message_key_pool import KEY_LISTS, ListedKeys
+from labconsole_amqp.roles.message_key_pool import ListedKeys
 from labconsole_amqp.roles.message_openers import MessageOpeners, Opener
+from labconsole_amqp.roles.role_commands import KEY_LISTS
 from labconsole_amqp.roles.schedule import SendSchedule, commanded, whole_run
 from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import (
@@ -48,10 +49,6 @@ from labconsole_amqp.wire.payload import PAYLOAD_FILE
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome
 from labconsole_amqp.wire.template import Template, learn_template, plain_template
 
-COUNT_COMMAND = {"do": "count"}
-"""The command to report the number of messages received."""
-LATENCY_COMMAND = {"do": "latency"}
-"""The command to report p99 of the latencies of the open loop so far, ns; None without any."""
 _P99 = 0.99
 
 _BATCH = 512
@@ -67,12 +64,6 @@ _SETTLE_S = 2.0
 """How long one of several receivers waits for a message once all senders are done: its share is not known."""
 _MAX_REFUSAL_EVENTS = 20
 _LARGEST_NUMBER = 2**63 - 1
-
-
-def senders_done(sent: int, reconnects: int = 0) -> dict[str, Any]:
-    """The command with which a receiver learns that all senders are done, how many messages they sent to its queue, and
-    how often they have lost their connections."""
-    return {"do": "all sent", "sent": sent, "reconnects": reconnects}
 
 
 class DistinctNumbers:

@@ -57,7 +57,7 @@ def _needs_passphrase(key: Path, is_encrypted: Callable[[Path], bool]) -> bool:
 class RoleIdentities(BaseModel):
     """What a role proves itself with and whom it trusts: at the start of a run, or since the database has changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     identity: IdentityFiles | None = None
     """The role's own identity, with the certificates that it trusts; None without TLS."""

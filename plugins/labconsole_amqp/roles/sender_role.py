@@ -22,6 +22,7 @@ from labconsole_amqp.link.sender import Sender, SentBatch
 from labconsole_amqp.preflight.checks import CheckName, size_check
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_protection import require_recipient, sender_envelope
+from labconsole_amqp.roles.role_commands import FINISH
 from labconsole_amqp.roles.schedule import SendSchedule, commanded, full_speed, whole_run
 from labconsole_amqp.roles.sealing_pool import SealingPool
 from labconsole_amqp.run_payloads import load_payloads
@@ -29,9 +30,6 @@ from labconsole_amqp.series import ACKNOWLEDGED, KEY_USES, OPEN_LOOP, SENT, SENT
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.payload import PAYLOAD_FILE
 from labconsole_amqp.wire.template import Template, plain_template
-
-FINISH = {"do": "finish"}
-"""The command to a sender after its last phase or step."""
 
 _BATCH = 512
 _SEALED_BATCH = 256

@@ -6,16 +6,19 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labconsole.errors import UserError
 from labconsole.model.trial import Level, RoleHandle, RunContext
 from labconsole.security.pki.identities import NamedIdentities
-from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.role_settings import RoleIdentities, use_command
 from labconsole_amqp.series import IDENTITIES_CHANGED
 from labconsole_amqp.trial.identities import RoleName, RunIdentities
+
+if TYPE_CHECKING:
+    from labconsole.security.pki.reader import PkiReader
 
 _INTERVAL_S = 0.1
 _ALL_NAMES: tuple[RoleName, ...] = ("sender", "receiver", "broker", "sender_message", "receiver_message")
@@ -42,6 +45,8 @@ def following_identities(
     if not parameters.tls or parameters.is_direct or not any(identities.name(role) for role in _ALL_NAMES):
         yield
         return
+    from labconsole.security.pki.reader import PkiReader  # late, with SQLAlchemy: most runs follow none
+
     over = threading.Event()
     with PkiReader.open(directory) as reader:
         followed = _FollowedIdentities(parameters, roles, given, context, reader)

@@ -16,13 +16,17 @@ from labconsole_amqp.clocks.clock_ends import RUN_OVER, longest_after_s
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import Check, clocks_of_hosts_check, one_clock_check
 from labconsole_amqp.preflight.preflight_verdicts import summary
-from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
-from labconsole_amqp.roles.link_role import connect_command
-from labconsole_amqp.roles.message_key_pool import key_lists_command
-from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, LATENCY_COMMAND, senders_done
+from labconsole_amqp.roles.role_commands import (
+    COUNT_COMMAND,
+    FINISH,
+    LATENCY_COMMAND,
+    MEASURE_COMMAND,
+    connect_command,
+    key_lists_command,
+    senders_done,
+)
 from labconsole_amqp.roles.role_settings import RoleIdentities, RoleSettings
 from labconsole_amqp.roles.schedule import open_loop_command
-from labconsole_amqp.roles.sender_role import FINISH
 from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL, SWEEP_DONE, SWEEP_STEP
 from labconsole_amqp.trial.followed_identities import RolesByName, following_identities

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,12 +11,10 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from labconsole.security.pki.keys import opened_key
+from labconsole.security.pki.keys import opened_key, own_passphrase
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.private_files import write_private
-from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.key_types import KeyType
@@ -135,13 +132,12 @@ class DemoState:
 def found(directory: Path, store: PkiStore, name: str, type: KeyType) -> DemoState:
     """A new State called `name` in `store`: with root, CRL, server certificate and client key.
 
-    Its folder of files is created in `directory`. The keyring is not used: keys are encrypted with a passphrase file.
+    Its folder of files is created in `directory`. The keyring is not used: a file keeps the console's own passphrase.
     """
     outbox = directory / "handed-out"
     outbox.mkdir()
-    passphrase = directory / "passphrase"
-    write_private(passphrase, f"{secrets.token_urlsafe(24)}\n".encode())
-    new = NewKey(type, passphrase=SecretSource(passphrase_file=passphrase.absolute()))
+    own_passphrase(store.directory, keyring=False)
+    new = NewKey(type)
     domain = f"{_file_name(name)}.lab.test"
     state = add_state(store, name, domain)
     root = create_root(store, state, new)

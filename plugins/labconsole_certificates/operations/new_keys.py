@@ -15,7 +15,7 @@ from labconsole.security.pki.records import TokenKey
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.remote_private_key import make_token_key, opened_token_key
+from labconsole.security.token.remote_private_key import opened_new_token_key
 from labconsole.security.x509.key_types import TITLES, KeyType, PrivateKey, type_of
 
 DEFAULT_TYPE = KeyType.P_256
@@ -81,8 +81,7 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
     if kind is None:
         raise UserError(f"Keys of the type {TITLES[type]} cannot be created in a token: choose RSA or ECDSA P-256.")
     pin = secrets_of(new)[0].resolve(prompt)
-    make_token_key(new.token, label, kind, pin)
-    with opened_token_key(new.token, label, pin) as private:
+    with opened_new_token_key(new.token, label, kind, pin) as private:
         yield MadeKey(TokenKey(new.token, label), private, label)
 
 

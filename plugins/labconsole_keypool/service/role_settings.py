@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level, RoleSpec
 from labconsole.profiles.timing_profile import load_timing
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenGoneError
 from labconsole_keypool.device.emulation import Device, Timing
@@ -37,7 +37,7 @@ class RoleSettings(BaseModel):
     The last three are of signers alone.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: str
     parameters: ServiceParameters

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import module_process
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.shares.exported_wrappers import ExportedWrappers, NamedWrapper, StoredKey

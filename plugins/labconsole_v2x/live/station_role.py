@@ -138,7 +138,7 @@ class StationRole(Role):
             for number, (slot, name) in enumerate(zip(slots, names, strict=True))
         ]
         if settings.records or self._mode.verifies:
-            compiled(1)  # 0.25 s, which the first CAM of another kind would wait
+            compiled(1)  # 0.3 s, which the first CAM of another kind would wait
         transport = settings.transport_settings(self.context.address, given["receiver"])
         self._transport = open_transport(transport, receiver=settings.unicast_receiver)
         self._resources.callback(self._transport.close)

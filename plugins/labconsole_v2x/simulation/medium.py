@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ class Radio:
     spread_db: float = 0.0
     """Standard deviation of the power with which stations are received, normally distributed in dB."""
 
-    @property
+    @cached_property  # asked for several times for each packet
     def aifs_s(self) -> float:
         """The time for which the medium must be idle before slots count."""
         return SIFS_S + self.aifsn * SLOT_S

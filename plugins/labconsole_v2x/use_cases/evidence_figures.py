@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 
 from labconsole_v2x.attacks.tracking import (
@@ -226,13 +226,19 @@ ALL_CHANGED = "all layers changed"
 
 def _tracked(evidence: Evidence, link: Callable[[Sequence[Track]], list[Link]]) -> dict[str, float]:
     """How many changes a tracker links, in %, by what was changed."""
+    return {what: _success_rate(stations, link) for what, stations in _observed(evidence).items()}
+
+
+@lru_cache(maxsize=1)  # three figures need it, and to decode the packets takes most of their time
+def _observed(evidence: Evidence) -> dict[str, dict[Observation, str]]:
+    """What a tracker sees, and of which station, by what was changed."""
     seen: dict[str, dict[Observation, str]] = {}
     for one in evidence.of(Kind.SENT):
         what, _, station = one.label.rpartition("/")
         observation = observe(one.octets, one.at_us)
         if observation is not None:
             seen.setdefault(what, {})[observation] = station
-    return {what: _success_rate(stations, link) for what, stations in seen.items()}
+    return seen
 
 
 def _success_rate(stations: Mapping[Observation, str], link: Callable[[Sequence[Track]], list[Link]]) -> float:

@@ -44,10 +44,9 @@ COUNTED = Series(
     (Column("number", "i8", "msg", "Number"), Column("t_ns", "i8", "ns", "Time", by_clock=True)),
 )
 FAULTS = (
-    *("none", "refuse", "fault", "exit", "print", "deaf", "stall", "fork", "close fault", "slow prepare"),
+    *("none", "refuse", "fault", "exit", "prints", "deaf", "stall", "fork", "close fault", "slow prepare"),
     *(
         "trial fault",
-        "trial prints",
         "evaluate fault",
         "evaluate slowly",
         "disturbed",
@@ -130,7 +129,7 @@ class CounterRole(Role):
                 raise ValueError("three is not a number")
             case "exit":
                 os._exit(7)
-            case "print":
+            case "prints":
                 print("a stray line of a role")
                 self._fault = "none"
             case "stall":
@@ -167,10 +166,6 @@ class CountingTrial(Trial[CountingParameters]):
     def run(self, parameters: CountingParameters, context: RunContext) -> None:
         context.event("process", "The worker's process.", pid=os.getpid(), group=os.getpgid(0))
         context.artefact("word.txt", "text/plain", parameters.word.encode())
-        if parameters.fault == "trial prints":
-            print("a stray line of the trial")
-            os.write(1, b"half a line on descriptor 1")
-            context.event("after", "Said after half a line.")
         if parameters.fault == "same artefact":
             context.artefact("word.txt", "text/plain", b"again")
         if parameters.fault == "trial fault":
@@ -193,6 +188,10 @@ class CountingTrial(Trial[CountingParameters]):
                 context.event("talk", f"Word {index}.", index=index)
                 time.sleep(0.005)
         context.wait(roles, stall_s=parameters.patience, reason="No counter counts: wake the counters up.")
+        if parameters.fault == "prints":  # once the line of the role is whole
+            print("a stray line of the trial")
+            os.write(1, b"half a line on descriptor 1")
+            context.event("after", "Said after half a line.")
         if parameters.fault == "die at the end":
             os._exit(9)
 

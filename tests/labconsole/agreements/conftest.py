@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from tests.labconsole.agreements.two_owners import Owner, trusting_owners
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +38,10 @@ def shared(tmp_path: Path) -> Path:
     folder = tmp_path / "shared"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def broker() -> Iterator[RunningBroker]:
+    """The broker of both owners."""
+    with serving(BrokerSettings(queues=("q", "q.clock", "q.clock-reply"))) as running:
+        yield running

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,30 +20,11 @@ from labconsole.security.pki.signing_identities import signing_identity
 from labconsole.security.x509 import cms
 from labconsole.store.encoding import to_json
 from labconsole.store.reader import Reader
-from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
-from tests.labconsole.agreements.test_agreement_commands import Files, accept, profile_of, propose
-from tests.labconsole.agreements.two_owners import Owner
-from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-
-
-@pytest.fixture
-def broker() -> Iterator[RunningBroker]:
-    with serving(BrokerSettings(queues=("q", "q.clock", "q.clock-reply"))) as running:
-        yield running
-
-
-def agree(a: Owner, b: Owner, folder: Path, *more: str, **parameters: object) -> Files:
-    files = propose(a, *more, folder=folder, **parameters)
-    accept(b, files)
-    a.does("agreements", "conclude", files.acceptance)
-    return files
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
+from tests.labconsole.agreements.agreement_files import agree, profile_of
+from tests.labconsole.agreements.two_owners import Owner, finish
+from tests.labconsole_amqp.embedded_broker import RunningBroker
 
 
 def test_two_owners_run_what_they_agreed_upon_and_merge_signed_results(
@@ -53,8 +32,10 @@ def test_two_owners_run_what_they_agreed_upon_and_merge_signed_results(
 ) -> None:
     a, b = owners
     files = agree(a, b, tmp_path, loop="open", rate=100.0, port=broker.ports.plain, patience=10.0)
-    ended = [finish(one) for one in [owner.begin("run", files.id, "--json") for owner in owners]]
-    assert [code for code, _, _ in ended] == [0, 0], ended
+    sending = a.begin("run", files.id, "--json")
+    received = b.command("run", files.id, "--json")
+    sent = finish(sending)
+    assert (sent[0], received.returncode) == (0, 0), (sent, received)
 
     b.does("bundle", "1", tmp_path / "b.lcz", "--sign", "b-signer")
     a.does("import", tmp_path / "b.lcz", "--signed")

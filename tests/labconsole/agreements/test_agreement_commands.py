@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.terminal import Terminal
+from tests.labconsole.agreements.agreement_files import Files, accept, profile_of, propose
 from tests.labconsole.agreements.two_owners import CONSOLE, Owner, new_owner, sender_profile
 
 OWN = {
@@ -28,49 +26,12 @@ OWN = {
 """What only State A's console has."""
 
 
-@dataclass(frozen=True)
-class Files:
-    """A proposal of State A, its SHA-256, and the file of an acceptance."""
-
-    proposal: Path
-    acceptance: Path
-    sha256: str
-    id: str
-
-
-def propose(a: Owner, *more: str | Path, folder: Path, **parameters: Any) -> Files:
-    """State A proposes that State B receives."""
-    profile = sender_profile(folder / "sender.toml", numbered=True, **parameters)
-    file = folder / "proposal.pem"
-    said = json.loads(a.does("agreements", "propose", profile, file, "--identity", "a-signer", "--json", *more))
-    content = folder / "proposal.json"
-    run_openssl("cms", "-verify", "-inform", "PEM", "-in", file, "-CAfile", a.root_file, "-out", content)
-    return Files(file, folder / "acceptance.pem", hashlib.sha256(content.read_bytes()).hexdigest(), said["id"])
-
-
-def accept(b: Owner, files: Files, *more: str) -> str:
-    """State B accepts what it has read."""
-    return b.does(
-        "agreements",
-        "accept",
-        files.proposal,
-        files.acceptance,
-        "--identity",
-        "b-signer",
-        "--confirmed",
-        files.sha256,
-        *more,
-    )
-
-
-def profile_of(owner: Owner, id: str) -> dict[str, Any]:
-    """The saved profile of an agreement."""
-    return tomllib.loads((owner.folder / "profiles" / f"{id}.toml").read_text())
-
-
 def test_two_owners_agree_and_both_have_the_scenario(owners: tuple[Owner, Owner], tmp_path: Path) -> None:
     a, b = owners
     files = propose(a, "--with", "State B", folder=tmp_path, test=2, host="broker.example", port=5671, **OWN)
+    read = tmp_path / "read.json"
+    run_openssl("cms", "-verify", "-inform", "PEM", "-in", files.proposal, "-CAfile", a.root_file, "-out", read)
+    assert hashlib.sha256(read.read_bytes()).hexdigest() == files.sha256
     shown = b.does("agreements", "show", files.proposal)
     assert "Signed by a-signer of State A, trusted here" in shown
     assert "State A plays sender, this console plays receiver." in shown

@@ -15,7 +15,7 @@ from labconsole.agreements.documents import Acceptance, Party, signed_pem
 from labconsole.errors import UserError
 from labconsole.paths import HOME_VARIABLE
 from labconsole.security.pki.signing_identities import signing_identity
-from tests.labconsole.agreements.test_agreement_commands import Files, propose
+from tests.labconsole.agreements.agreement_files import Files, propose
 from tests.labconsole.agreements.two_owners import Owner, new_owner
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -23,9 +23,8 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunStatus
 from labconsole.store.run_store import Store
-from tests.labconsole.agreements.test_agreed_trial import agree
-from tests.labconsole.agreements.test_serving_agent import Watched, bundle_of, statuses, swap
-from tests.labconsole.agreements.two_owners import Owner
+from tests.labconsole.agreements.agreement_files import agree, bundle_of, swap
+from tests.labconsole.agreements.two_owners import Owner, Watched, statuses
 
 News = Callable[[], list[str]]
 

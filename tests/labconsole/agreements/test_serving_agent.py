@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,21 +25,11 @@ from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store
-from labconsole_amqp.broker.embedded_broker import BrokerSettings
-from tests.labconsole.agreements.test_agreed_trial import agree
-from tests.labconsole.agreements.test_agreement_commands import Files, accept, propose
-from tests.labconsole.agreements.test_signed_bundles import add_run
-from tests.labconsole.agreements.two_owners import Owner, new_owner
+from tests.helpers.worker_threads import workers_in_threads
+from tests.labconsole.agreements.agreement_files import Files, accept, agree, bundle_of, propose, swap
+from tests.labconsole.agreements.two_owners import LIMIT_S, Owner, Watched, new_owner, statuses
 from tests.labconsole.hosts.cluster_processes import Served as Process
-from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-
-LIMIT_S = 60.0
-
-
-@pytest.fixture
-def broker() -> Iterator[RunningBroker]:
-    with serving(BrokerSettings(queues=("q", "q.clock", "q.clock-reply"))) as running:
-        yield running
+from tests.labconsole_amqp.embedded_broker import RunningBroker
 
 
 @pytest.fixture
@@ -57,31 +47,6 @@ def agents() -> Iterator[Callable[[Owner, Path], Process]]:
         yield start
 
 
-@dataclass
-class Watched:
-    """`OperationContext` of an agent in this process, which is stopped once it has said `until`."""
-
-    until: str
-    secrets: dict[str, Secret] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
-    typed: str = ""
-    deadline_s: float = field(default_factory=lambda: time.monotonic() + LIMIT_S)
-
-    @property
-    def stop_requested(self) -> bool:
-        return any(self.until in one for one in self.said) or time.monotonic() > self.deadline_s
-
-    def progress(self, done: int, total: int) -> None: ...
-
-    def say(self, sentence: str) -> None:
-        self.said.append(sentence)
-
-    def secret(self, key: str) -> Secret | None:
-        return self.secrets.get(key)
-
-    def hand_over(self, title: str, secret: Secret) -> None: ...
-
-
 @dataclass(frozen=True)
 class Agent:
     """Serves an owner's agreements in this process until a sentence is said."""
@@ -91,23 +56,19 @@ class Agent:
 
     def says(self, until: str, secrets: dict[str, Secret] | None = None) -> list[str]:
         context = Watched(until, secrets or {})
-        AgreementService(self.folder, "b-signer", self.owner.folder / "runs.db", context).serve()
+        signer = f"{self.owner.folder.name}-signer"
+        AgreementService(self.folder, signer, self.owner.folder / "runs.db", context).serve()
         assert any(until in one for one in context.said), context.said
         return context.said
 
 
 @pytest.fixture
-def agent(owners: tuple[Owner, Owner], shared: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """That of State B; commands of both owners run before it is used."""
+def agent(owners: tuple[Owner, Owner], shared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
+    """That of State B, its runs in threads; commands of both owners run before it is used."""
     monkeypatch.setenv(HOME_VARIABLE, str(owners[1].folder))
     monkeypatch.setattr(agreement_service, "_LOOK_S", 0.1)
-    return Agent(owners[1], shared)
-
-
-def statuses(owner: Owner) -> list[RunStatus]:
-    """Of all runs of an owner's database, oldest first."""
-    with Reader(owner.folder / "runs.db") as reader:
-        return [row.status for row in reversed(reader.runs())]
+    with workers_in_threads():
+        yield Agent(owners[1], shared)
 
 
 def test_two_agents_run_exchange_and_merge_what_two_persons_have_agreed_upon(
@@ -116,6 +77,7 @@ def test_two_agents_run_exchange_and_merge_what_two_persons_have_agreed_upon(
     shared: Path,
     broker: RunningBroker,
     agents: Callable[[Owner, Path], Process],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a, b = owners
     at_a, at_b = agents(a, shared), agents(b, shared)
@@ -138,11 +100,10 @@ def test_two_agents_run_exchange_and_merge_what_two_persons_have_agreed_upon(
         with Reader(owner.folder / "runs.db") as reader:
             assert reader.run(3).row.metrics["lost"].value == 0
 
-    again = agents(a, shared)
-    again.waits_for("No agreement is open")
-    assert again.end() == 0
+    monkeypatch.setenv(HOME_VARIABLE, str(a.folder))
+    said = Agent(a, shared).says("No agreement is open")
     assert statuses(a) == [RunStatus.FINISHED] * 3
-    assert files.id not in again.said
+    assert not any(files.id in one for one in said)
     b.does("import", next(shared.glob(f"{files.id}-sender-*.lcz")), "--signed", "--db", tmp_path / "other.db")
 
 
@@ -152,6 +113,7 @@ def test_an_agent_that_was_killed_in_a_run_does_not_repeat_it(
     shared: Path,
     broker: RunningBroker,
     agents: Callable[[Owner, Path], Process],
+    agent: Agent,
 ) -> None:
     _, b = owners
     files = agree(*owners, tmp_path, port=broker.ports.plain)
@@ -161,9 +123,8 @@ def test_an_agent_that_was_killed_in_a_run_does_not_repeat_it(
     while statuses(b) != [RunStatus.RUNNING] and time.monotonic() < deadline_s:
         time.sleep(0.1)
     first.kill()
-    second = agents(b, shared)
-    second.waits_for(rf"Agreement {files.id}: run 1 interrupted: .*\n?.*`labconsole run {files.id}` does so")
-    assert second.end() == 0
+    said = agent.says(f"Agreement {files.id}: run 1 interrupted: ")
+    assert f"`labconsole run {files.id}` does so" in said[-1]
     assert statuses(b) == [RunStatus.INTERRUPTED]
 
 
@@ -281,19 +242,6 @@ def test_an_agent_needs_a_folder_and_an_identity(owners: tuple[Owner, Owner], tm
     assert "There is no identity no-one" in a.refuses("agent", "--serve", tmp_path, "--identity", "no-one")
     for words in (["agent"], ["agent", "--serve", tmp_path], ["agent", "host.pem", "--serve", tmp_path]):
         assert a.command(*words).returncode == 2
-
-
-def bundle_of(owner: Owner, file: Path, trial: str) -> Path:
-    """A signed bundle with a run of this trial."""
-    add_run(owner.folder / "runs.db", {"trial_id": trial})
-    owner.does("bundle", "1", file, "--sign", f"{owner.folder.name}-signer")
-    return file
-
-
-def swap(file: Path, folder: Path, owner: Owner) -> None:
-    """Put another bundle in the place of a signed one."""
-    owner.does("bundle", "1", folder / "other.lcz", "--db", owner.folder / "runs.db")
-    file.write_bytes((folder / "other.lcz").read_bytes() + b" ")
 
 
 @pytest.mark.parametrize(

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from labconsole.agreements import signed_bundles
 from labconsole.agreements.agreement_files import keep_results
-from labconsole.clock import wall_now
 from labconsole.errors import BadInput
-from labconsole.model.metrics import Evaluation, Metric
 from labconsole.paths import HOME_VARIABLE
-from labconsole.processes import this_process
 from labconsole.store.reader import Reader
-from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole.store.run_store import Store
 from tests.helpers.openssl_command import run_openssl
+from tests.labconsole.agreements.agreement_files import add_run
 from tests.labconsole.agreements.two_owners import Owner, new_owner
-
-
-def add_run(database: Path, parameters: Mapping[str, Any] | None = None) -> None:
-    """A finished run."""
-    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("Test 1", "swim", parameters or {}),), ((0, 1),))
-    with Store.open(database) as store:
-        [run_id] = store.add_campaign(campaign, this_process(), wall_now())
-        store.replace_evaluation(run_id, Evaluation((Metric("lost", 1.0, ""),)))
-        store.run_ended(run_id, RunStatus.FINISHED, "", wall_now())
 
 
 @dataclass(frozen=True)

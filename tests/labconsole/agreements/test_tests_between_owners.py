@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType
 from labconsole.store.reader import Reader
-from tests.labconsole.agreements.test_agreed_trial import finish
-from tests.labconsole.agreements.test_agreement_commands import Files, accept, propose
+from tests.labconsole.agreements.agreement_files import Files, accept, propose
 from tests.labconsole.agreements.two_owners import Owner, trusting_owners
 from tests.labconsole.hosts.cluster_processes import Served
 
@@ -79,9 +78,7 @@ def test_two_owners_agree_run_exchange_and_merge(test: int, two: Owners, tmp_pat
     of_b |= {"sender_certificate": str(two.certificates["a"])} if test > 2 else {}
     accept(b, files, *(word for name, value in of_b.items() for word in ("--set", f"{name}={value}")))
     a.does("agreements", "conclude", files.acceptance)
-    code, out, err = finish(a.begin("run", files.id, "--json"))
-    assert code == 0, (out, err, two.agent.said)
-    run = json.loads(out)["run"]
+    run = json.loads(a.does("run", files.id, "--json"))["run"]
     bundle = two.folder / f"{files.id}-sender.lcz"
     a.does("bundle", run, bundle, "--sign", "a-signer")
 

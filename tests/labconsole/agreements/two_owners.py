@@ -7,8 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,19 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
+from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validity import Validity
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunStatus
 from tests.helpers.signals import interruptible
+from tests.helpers.worker_threads import workers_in_threads
 from tests.labconsole.security.pki.pki_lab import OwnState, named
 
+LIMIT_S = 60.0
 CONSOLE = [sys.executable, "-m", "labconsole.cli.main"]
 
 
@@ -59,9 +65,14 @@ class Owner:
         return {**os.environ, HOME_VARIABLE: str(self.folder)}
 
     def command(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command of this console, without a terminal, in this process."""
+        """Run a command of this console, without a terminal, in this process, and its runs in threads."""
         words, out, err = [*map(str, arguments)], io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            workers_in_threads(),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             patch.setenv(HOME_VARIABLE, str(self.folder))
             patch.setattr(sys, "stdin", io.StringIO())
             code = main(words)
@@ -178,3 +189,40 @@ def sender_profile(path: Path, **parameters: Any) -> Path:
     lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Wait for a command; returns its exit code and what it printed."""
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def statuses(owner: Owner) -> list[RunStatus]:
+    """Of all runs of an owner's database, oldest first."""
+    with Reader(owner.folder / "runs.db") as reader:
+        return [row.status for row in reversed(reader.runs())]
+
+
+@dataclass
+class Watched:
+    """`OperationContext` of an agent in this process, which is stopped once it has said `until`."""
+
+    until: str
+    secrets: dict[str, Secret] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    typed: str = ""
+    deadline_s: float = field(default_factory=lambda: time.monotonic() + LIMIT_S)
+
+    @property
+    def stop_requested(self) -> bool:
+        return any(self.until in one for one in self.said) or time.monotonic() > self.deadline_s
+
+    def progress(self, done: int, total: int) -> None: ...
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+    def secret(self, key: str) -> Secret | None:
+        return self.secrets.get(key)
+
+    def hand_over(self, title: str, secret: Secret) -> None: ...

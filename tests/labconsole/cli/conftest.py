@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,9 @@ import pytest
 
 from labconsole.cli.main import main
 from tests.helpers.practice import PLUGIN, environment
+from tests.helpers.shared_once import shared_once
 from tests.helpers.signals import interruptible
+from tests.helpers.worker_threads import workers_in_threads
 
 
 class CommandLine:
@@ -24,10 +27,15 @@ class CommandLine:
         self.environment = environment(PLUGIN)
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, here: what a process of its own does besides, `start` shows."""
+        """Run a command to its end, here, and its runs in threads: what processes do besides, `start` shows."""
         words = [*map(str, arguments)]
         out, err = io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            workers_in_threads(),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             for name, value in self.environment.items():
                 patch.setenv(name, value)
             patch.syspath_prepend(PLUGIN)
@@ -73,17 +81,23 @@ class Demo:
 
     def __init__(self, folder: Path) -> None:
         self.database = folder / "own.db"
+        self.done = subprocess.CompletedProcess[str](**json.loads((folder / "done.json").read_text(encoding="utf-8")))
+
+    @classmethod
+    def record(cls, folder: Path) -> None:
+        """Run it in processes, as an operator does."""
         small = ("--set", "loop=closed", "--set", "count=300", "--repeat", "1")
         labconsole = CommandLine(folder)
-        command = labconsole.command("run", "demo", *small, "--json", "--db", self.database)
-        self.done = subprocess.run(
-            command, capture_output=True, text=True, timeout=90, env=labconsole.environment, cwd=folder
+        command = labconsole.command("run", "demo", *small, "--json", "--db", folder / "own.db")
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=150, env=labconsole.environment, cwd=folder
         )
+        (folder / "done.json").write_text(json.dumps(vars(done)), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return Demo(tmp_path_factory.mktemp("demo"))
+    return Demo(shared_once(tmp_path_factory, "demo", Demo.record))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -20,6 +21,7 @@ from labconsole.security.token.lab_token import lab_token, make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
 from labconsole.security.token.softhsm import environment, library, write_configuration
+from tests.helpers.shared_once import shared_once
 from tests.helpers.terminal import Terminal
 from tests.labconsole.cli.conftest import CommandLine
 
@@ -51,21 +53,39 @@ def hsm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     return run
 
 
+@pytest.fixture(scope="session")
+def partition(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a token of SoftHSM2 labelled `partition-1`, which tests copy."""
+
+    def create(folder: Path) -> None:
+        make_softhsm_token(folder / "token", "partition-1", Secret(PIN), Secret(SO_PIN))
+
+    return shared_once(tmp_path_factory, "partition-1", create) / "token"
+
+
 @pytest.fixture
-def added(tmp_path: Path) -> tuple[str, ...]:
+def unnamed(partition: Path, tmp_path: Path) -> TokenConfiguration:
+    """A copy of that token, which the console does not know."""
+    module = library()
+    assert module is not None
+    shutil.copytree(partition, tmp_path / "office")
+    variables = environment(write_configuration(tmp_path / "office"))
+    return TokenConfiguration(module=module, label="partition-1", pin=SecretSource(), environment=variables)
+
+
+@pytest.fixture
+def added(unnamed: TokenConfiguration, tmp_path: Path) -> tuple[str, ...]:
     """Words of `hsm` that add a token called office, labelled `partition-1`; its module is `lib.so` of this folder."""
-    made = make_softhsm_token(tmp_path / "office", "partition-1", Secret(PIN), Secret(SO_PIN))
-    (tmp_path / "lib.so").symlink_to(made.module)
-    (variable,) = made.environment.items()
+    (tmp_path / "lib.so").symlink_to(unnamed.module)
+    (variable,) = unnamed.environment.items()
     return ("add", "office", "--module", "lib.so", "--label", "partition-1", "--environment", "=".join(variable))
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> TokenConfiguration:
+def office(unnamed: TokenConfiguration) -> TokenConfiguration:
     """A token of SoftHSM2 called office, labelled `partition-1`; the operator alone knows its PIN."""
-    made = make_softhsm_token(tmp_path / "office", "partition-1", Secret(PIN), Secret(SO_PIN))
-    save_configuration("office", made)
-    return made
+    save_configuration("office", unnamed)
+    return unnamed
 
 
 def test_lab_token_is_created_and_meets_all_requirements(labconsole: CommandLine) -> None:

@@ -43,15 +43,30 @@ def media_with_log(media: Path, tmp_path: Path) -> Path:
     return content
 
 
+COMMANDS = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from labconsole.cli.main import main
+
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(words)
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+
+
 def on_media(content: Path, folder: Path, *commands: str, **variables: str) -> list[subprocess.CompletedProcess[str]]:
-    """Run `labconsole` commands on a read-only file system with this content, which only they see."""
+    """Run `labconsole` commands in a process on a read-only file system with this content, which only it sees."""
     mounted = folder / "media"
     mounted.mkdir()
     if UNSHARE is None or sys.platform != "linux" or _mounted(mounted, content, ["true"]).returncode:
         pytest.skip("needs the right to mount a tmpfs")
-    console = [sys.executable, "-m", "labconsole.cli.main"]
-    database = ["--db", f"{mounted}/runs.db"]
-    return [_mounted(mounted, content, [*console, *line.split(), *database], variables) for line in commands]
+    words = [[*line.split(), "--db", f"{mounted}/runs.db"] for line in commands]
+    done = _mounted(mounted, content, [sys.executable, "-c", COMMANDS, json.dumps(words)], variables)
+    assert done.returncode == 0, done.stderr
+    ends = zip(words, map(json.loads, done.stdout.splitlines()), strict=True)
+    return [subprocess.CompletedProcess(command, *end) for command, end in ends]
 
 
 def _mounted(

@@ -15,18 +15,23 @@ from labconsole.store.run_store import Store
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.pdfsig import pdfsig
+from tests.helpers.shared_once import copy_database
 from tests.helpers.small_disk import on_small_disk
-from tests.helpers.stored_post_trial import queue_post, store_post
+from tests.helpers.stored_post_trial import queue_post, spring_database
 
 Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def report(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Command:
     """Runs the command in this process, next to `a.db` with a campaign of four runs: (exit code, output, errors)."""
     monkeypatch.chdir(tmp_path)
-    with Store.open(tmp_path / "a.db") as store:
-        store_post(store, repeats=2)
+    copy_database(spring_database(tmp_path_factory, repeats=2), tmp_path / "a.db")
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         code = main(["report", *map(str, arguments), "--db", "a.db"])

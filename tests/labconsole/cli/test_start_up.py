@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -13,23 +14,33 @@ from tests.helpers.signals import interruptible
 from tests.labconsole.cli.conftest import CommandLine
 
 OWN = {"labconsole", "labconsole_amqp", "labconsole_certificates", "labconsole_keypool", "labconsole_v2x"}
+_IMPORTED = ("argparse", "labconsole.model.plugin", "pydantic", "numpy", "sqlalchemy", "labconsole.engine.queue")
+MOMENTS = [
+    pytest.param(module, number, marks=[pytest.mark.nightly] if (place + signals) % 2 else [])
+    for place, module in enumerate(_IMPORTED)
+    for signals, number in enumerate(("SIGINT", "SIGHUP"))
+]
+"""Modules after whose import a start is interrupted, and by what."""
 not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["pki", "--help"], ["hsm", "--help"], ["run", "--help"]])
-def test_help_imports_the_standard_library_and_the_console_alone(arguments: list[str]) -> None:
+def test_help_imports_the_standard_library_and_the_console_alone() -> None:
+    commands = [["--help"], ["pki", "--help"], ["hsm", "--help"], ["run", "--help"]]
     script = (
         "import contextlib, sys\n"
         "before = set(sys.modules)\n"
         "from labconsole.cli.main import main\n"
-        f"with contextlib.suppress(SystemExit): main({arguments})\n"
-        "imported = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
-        "print(*imported - set(sys.stdlib_module_names))\n"
+        f"for arguments in {commands}:\n"
+        "    with contextlib.suppress(SystemExit): main(arguments)\n"
+        "    imported = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "    print('imported:', *imported - set(sys.stdlib_module_names))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    *help, foreign = done.stdout.splitlines()
-    assert any("usage: " in line for line in help) and len(help) > 8
-    assert set(foreign.split()) <= OWN
+    *helps, last = re.split(r"^imported: ?(.*)\n", done.stdout, flags=re.MULTILINE)
+    assert last == "" and len(helps) == 2 * len(commands)
+    for help, foreign in zip(helps[::2], helps[1::2], strict=True):
+        assert "usage: " in help and len(help.splitlines()) > 8
+        assert set(foreign.split()) <= OWN
 
 
 def test_help_of_a_plugins_command_shows_its_own_arguments(labconsole: CommandLine) -> None:
@@ -50,14 +61,11 @@ def test_next_to_nothing_is_imported_before_an_interrupt_is_handled() -> None:
 
 
 @not_on_windows
-@pytest.mark.parametrize("number", ["SIGINT", "SIGHUP"])
-@pytest.mark.parametrize(
-    "module", ["argparse", "labconsole.model.plugin", "pydantic", "numpy", "sqlalchemy", "labconsole.engine.queue"]
-)
+@pytest.mark.parametrize(("module", "number"), MOMENTS)
 def test_an_interrupt_while_a_command_starts_is_exit_code_130_without_a_traceback(
     labconsole: CommandLine, module: str, number: str
 ) -> None:
-    """Python reports each module on stderr once it is imported."""
+    """Python reports each module on stderr once it is imported. The other signal at each moment is nightly."""
     profile = labconsole.profile(profile_text(count=1_000_000, rate=1000))
     command = labconsole.command("run", profile, "--db", "runs.db")
     with interruptible():

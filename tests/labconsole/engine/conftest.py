@@ -18,6 +18,14 @@ def practice_plugin() -> Iterator[Path]:
 
 
 @pytest.fixture
+def thread_bench(tmp_path: Path) -> Iterator[Bench]:
+    """The same, with runs in threads: for what their processes have no part in."""
+    opened = Bench(tmp_path, in_threads=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     """A queue on a new database."""
     opened = Bench(tmp_path)

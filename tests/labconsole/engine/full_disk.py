@@ -50,7 +50,7 @@ def main() -> None:
         (run_id,) = store.add_campaign(campaign, dead, datetime.now(UTC))
         store.run_started(run_id, dead, {}, (), wall_now())
         with Reader(store.path) as reader:
-            run = WorkerRun(store, reader.run(run_id))
+            run = WorkerRun(store, reader.task(run_id))
         make_spool(run.spool)
         spool = SpoolWriter(run.spool / "sniffer.spool")
         stream = spool.attach(*CAPTURE)

@@ -59,10 +59,10 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_role_and_run_attach_files_that_are_exported_as_they_were_written(bench: Bench, tmp_path: Path) -> None:
-    run = _run(bench, size=3_500_000, roles=2, packets=10)
+def test_role_and_run_attach_files_that_are_exported_as_they_were_written(thread_bench: Bench, tmp_path: Path) -> None:
+    run = _run(thread_bench, size=3_500_000, roles=2, packets=10)
     assert run.row.status is RunStatus.FINISHED, run.row.reason
-    found = _attachments(bench, run)
+    found = _attachments(thread_bench, run)
     assert list(found) == [(ROLE, CAPTURE), ("sniffer-1", CAPTURE), ("worker", LOG)]
     for number, role in enumerate((ROLE, "sniffer-1")):
         kept, content = found[role, CAPTURE]
@@ -70,29 +70,32 @@ def test_role_and_run_attach_files_that_are_exported_as_they_were_written(bench:
         assert kept == StoredAttachment(role, CAPTURE, "application/x-pcapng", 3_500_000, _sha256(content))
     log = b"One line of a log that compresses well.\n" * 100_000
     assert found["worker", LOG][1] == log
-    with Reader(bench.database) as reader:
+    with Reader(thread_bench.database) as reader:
         export_run(reader, run.row.id, tmp_path / "csv")
     files = {path.relative_to(tmp_path / "csv"): path for path in (tmp_path / "csv" / "attachments").rglob("*.*")}
     assert {str(name): _sha256(path.read_bytes()) for name, path in files.items()} == {
         f"attachments/{role}/{name}": kept.sha256 for (role, name), (kept, _) in found.items()
     }
-    assert bench.database.stat().st_size < 9_000_000, "the log was compressed"
+    assert thread_bench.database.stat().st_size < 9_000_000, "the log was compressed"
 
 
-def test_packets_of_any_length_are_kept_byte_for_byte(bench: Bench) -> None:
-    run = _run(bench, size=0, packets=10_000)
+def test_packets_of_any_length_are_kept_byte_for_byte(thread_bench: Bench) -> None:
+    run = _run(thread_bench, size=0, packets=10_000)
     expected = importlib.import_module("practice_attaching_trial").packets(run.row.seed, 10_000)
-    with Reader(bench.database) as reader:
+    with Reader(thread_bench.database) as reader:
         table = reader.samples(run.row.id).table("packets", ROLE)
     assert table["packet"].tolist() == expected
     np.testing.assert_array_equal(table["t_ns"], np.arange(10_000))
     assert run.row.metrics["packet_bytes"].value == sum(map(len, expected))
 
 
-def test_an_empty_attachment_is_complete(bench: Bench) -> None:
-    run = _run(bench, size=0, packets=0, lines=0)
+def test_an_empty_attachment_is_complete(thread_bench: Bench) -> None:
+    run = _run(thread_bench, size=0, packets=0, lines=0)
     empty = _sha256(b"")
-    assert [(kept.size, kept.sha256) for kept, _ in _attachments(bench, run).values()] == [(0, empty), (0, empty)]
+    assert [(kept.size, kept.sha256) for kept, _ in _attachments(thread_bench, run).values()] == [
+        (0, empty),
+        (0, empty),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -102,18 +105,18 @@ def test_an_empty_attachment_is_complete(bench: Bench) -> None:
         ("same name", f"Role {ROLE} has an attachment {CAPTURE} already"),
     ],
 )
-def test_an_attachment_left_by_an_exception_is_kept_as_cut(bench: Bench, fault: str, reason: str) -> None:
-    run = _run(bench, size=3_000_000, fault=fault)
+def test_an_attachment_left_by_an_exception_is_kept_as_cut(thread_bench: Bench, fault: str, reason: str) -> None:
+    run = _run(thread_bench, size=3_000_000, fault=fault)
     assert run.row.status is RunStatus.FAILED and reason in run.row.reason
-    kept, content = _attachments(bench, run)[ROLE, CAPTURE]
+    kept, content = _attachments(thread_bench, run)[ROLE, CAPTURE]
     assert kept.sha256 is None and kept.size == len(content) > 1_500_000
     assert _written(run, 3_000_000).startswith(content)
 
 
-def test_an_attachment_that_the_trial_itself_leaves_is_kept_as_cut(bench: Bench) -> None:
-    run = _run(bench, lines=10, fault="trial error")
+def test_an_attachment_that_the_trial_itself_leaves_is_kept_as_cut(thread_bench: Bench) -> None:
+    run = _run(thread_bench, lines=10, fault="trial error")
     assert run.row.status is RunStatus.FAILED and "the log broke off" in run.row.reason
-    assert _attachments(bench, run) == {
+    assert _attachments(thread_bench, run) == {
         ("worker", LOG): (
             StoredAttachment("worker", LOG, "text/plain", 400, None),
             b"One line of a log that compresses well.\n" * 10,
@@ -135,10 +138,10 @@ def test_a_slow_attachment_is_stored_while_it_is_written(bench: Bench) -> None:
     assert _written(run, 1_000_000).startswith(content)
 
 
-def test_a_name_that_leaves_its_folder_is_refused(bench: Bench) -> None:
-    run = _run(bench, fault="bad name")
+def test_a_name_that_leaves_its_folder_is_refused(thread_bench: Bench) -> None:
+    run = _run(thread_bench, fault="bad name")
     assert "'../capture.pcapng' cannot name an attachment" in run.row.reason
-    assert list(_attachments(bench, run)) == [("worker", LOG)]
+    assert list(_attachments(thread_bench, run)) == [("worker", LOG)]
 
 
 @needs_sigkill
@@ -194,13 +197,25 @@ def test_what_a_full_disk_has_no_room_for_is_stored_when_there_is_room(tmp_path:
     assert (before["size"] < after["size"]) == (Recovery.UNSTORED in ended["reason"])
 
 
+SHOWN = """
+import sys
+from contextlib import redirect_stdout
+from labconsole.cli.main import main
+
+main(["show", "1", "--json", *sys.argv[1:]])
+with redirect_stdout(sys.stderr):
+    main(["verify", "1", *sys.argv[1:]])
+"""
+"""Shows a run on standard output, and verifies it on standard error."""
+
+
 def _until_the_disk_is_full(folder: Path, rate: int, later: Path | None = None) -> list[dict[str, Any]]:
     """What `run` and `show` say of a run that fills its disk, which fails and is verified; then, with more room, what
     they say of the run `later` and again of the first one, whose spool is then gone."""
     profile, disk = folder / "big.toml", folder / "disk"
     profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\nrate = {rate}\n')
     console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db"
-    shown = f"{console} show 1 --json {database}; {console} verify 1 {database} >&2"
+    shown = f"{sys.executable} -c '{SHOWN}' {database}"
     commands = f"{console} run {profile} {database} --json; {shown}"
     if later is not None:
         commands += f"; mount -o remount,size=300m {disk}; {console} run {later} {database} --json; {shown}"

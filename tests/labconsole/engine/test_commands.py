@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,19 +19,13 @@ from tests.helpers.practice import STATIONS, Bench
 from tests.helpers.signals import frozen
 
 CHANGED = "rate changed"
-Start = Callable[..., int]
 
 
-@pytest.fixture
-def start(bench: Bench) -> Start:
-    """Starts a run of two stations that lasts until it is stopped, and waits until they send."""
-
-    def start(**parameters: Any) -> int:
-        [run_id] = bench.submit({}, kind=STATIONS, **{"stations": 2, "duration": 600.0, **parameters})
-        bench.pump_until(lambda: any(frame.done for _, frame in bench.listener.frames))
-        return run_id
-
-    return start
+def start(bench: Bench, **parameters: Any) -> int:
+    """Start a run of two stations that lasts until it is stopped, and wait until they send."""
+    [run_id] = bench.submit({}, kind=STATIONS, **{"stations": 2, "duration": 600.0, **parameters})
+    bench.pump_until(lambda: any(frame.done for _, frame in bench.listener.frames))
+    return run_id
 
 
 def events(bench: Bench, *names: str) -> list[Event]:
@@ -51,8 +44,8 @@ def stop(bench: Bench, run_id: int) -> None:
     assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
 
 
-def test_a_command_reaches_its_role_and_is_recorded_before(bench: Bench, start: Start) -> None:
-    run_id = start()
+def test_a_command_reaches_its_role_and_is_recorded_before(bench: Bench) -> None:
+    run_id = start(bench)
     assert bench.queue.roles(run_id) == ("station-0", "station-1")
     bench.queue.command(run_id, "set_rate", {"rate": 7}, role="station-1")
     bench.pump_until(
@@ -74,39 +67,39 @@ def test_a_command_reaches_its_role_and_is_recorded_before(bench: Bench, start: 
     assert bench.detail(run_id).row.metrics["changes"].value == 1
 
 
-def test_a_trial_that_waits_takes_its_commands_in_order(bench: Bench, start: Start) -> None:
-    run_id = start()
+def test_a_trial_that_waits_takes_its_commands_in_order(thread_bench: Bench) -> None:
+    run_id = start(thread_bench)
     for number in range(5):
-        bench.queue.command(run_id, "note", {"text": f"note {number}"}, sent_by="terminal")
-    bench.pump_until(lambda: len(events(bench, "noted")) == 5)
-    assert [event.message for event in events(bench, "noted")] == [f"note {number}" for number in range(5)]
-    first = events(bench, DELIVERED)[0]
+        thread_bench.queue.command(run_id, "note", {"text": f"note {number}"}, sent_by="terminal")
+    thread_bench.pump_until(lambda: len(events(thread_bench, "noted")) == 5)
+    assert [event.message for event in events(thread_bench, "noted")] == [f"note {number}" for number in range(5)]
+    first = events(thread_bench, DELIVERED)[0]
     assert (
         first.message == "Add note (text note 0): sent to the run by the operator (terminal)."
         and first.data["role"] == ""
     )
-    stop(bench, run_id)
+    stop(thread_bench, run_id)
 
 
-def test_command_sent_before_the_trial_waits_is_delivered_when_it_waits(bench: Bench, start: Start) -> None:
-    run_id = start(fault="deaf trial")
-    bench.queue.command(run_id, "note", {"text": "early"})
-    bench.pump_until(lambda: bool(events(bench, "noted")))
-    stop(bench, run_id)
+def test_command_sent_before_the_trial_waits_is_delivered_when_it_waits(thread_bench: Bench) -> None:
+    run_id = start(thread_bench, fault="deaf trial")
+    thread_bench.queue.command(run_id, "note", {"text": "early"})
+    thread_bench.pump_until(lambda: bool(events(thread_bench, "noted")))
+    stop(thread_bench, run_id)
 
 
-def test_what_is_not_permitted_is_refused_in_one_sentence_and_the_run_continues(bench: Bench, start: Start) -> None:
-    run_id = start(fault="first ends")
-    bench.queue.command(run_id, "explode", {})
-    bench.queue.command(run_id, "set_rate", {"rate": 0}, role="station-1")
-    bench.queue.command(run_id, "set_rate", {"speed": 1}, role="station-1")
-    bench.queue.command(run_id, "set_rate", {}, role="station-9")
-    bench.queue.command(run_id, "set_rate", {})
-    bench.queue.command(run_id, "note", {}, role="station-1")
-    bench.queue.command(run_id, "note", {"text": "odd"})
-    bench.queue.command(run_id, "set_rate", {}, role="station-0")
-    bench.pump_until(lambda: len(refusals(bench)) == 8)
-    assert refusals(bench) == [
+def test_what_is_not_permitted_is_refused_in_one_sentence_and_the_run_continues(thread_bench: Bench) -> None:
+    run_id = start(thread_bench, fault="first ends")
+    thread_bench.queue.command(run_id, "explode", {})
+    thread_bench.queue.command(run_id, "set_rate", {"rate": 0}, role="station-1")
+    thread_bench.queue.command(run_id, "set_rate", {"speed": 1}, role="station-1")
+    thread_bench.queue.command(run_id, "set_rate", {}, role="station-9")
+    thread_bench.queue.command(run_id, "set_rate", {})
+    thread_bench.queue.command(run_id, "note", {}, role="station-1")
+    thread_bench.queue.command(run_id, "note", {"text": "odd"})
+    thread_bench.queue.command(run_id, "set_rate", {}, role="station-0")
+    thread_bench.pump_until(lambda: len(refusals(thread_bench)) == 8)
+    assert refusals(thread_bench) == [
         "The command explode is not declared: add it to `commands` of the trial.",
         "Set rate was not delivered: rate: Input should be greater than 0.",
         "Set rate was not delivered: speed: Extra inputs are not permitted.",
@@ -116,32 +109,32 @@ def test_what_is_not_permitted_is_refused_in_one_sentence_and_the_run_continues(
         "Add note was not delivered: TypeError: an odd note.",
         "Role station-0 ended before Set rate arrived: it was not delivered.",
     ]
-    assert not events(bench, DELIVERED)
-    assert all(event.level is Level.WARNING for event in events(bench, REFUSED))
-    stop(bench, run_id)
-    stored = [event for event in bench.detail(run_id).events if event.name == REFUSED]
+    assert not events(thread_bench, DELIVERED)
+    assert all(event.level is Level.WARNING for event in events(thread_bench, REFUSED))
+    stop(thread_bench, run_id)
+    stored = [event for event in thread_bench.detail(run_id).events if event.name == REFUSED]
     assert len(stored) == 8 and stored[0].data == {"command": "explode", "role": "", "sent_by": "window"}
 
 
-def test_a_run_that_has_ended_accepts_no_command(bench: Bench, start: Start) -> None:
-    run_id = start()
-    stop(bench, run_id)
+def test_a_run_that_has_ended_accepts_no_command(thread_bench: Bench) -> None:
+    run_id = start(thread_bench)
+    stop(thread_bench, run_id)
     for other in (run_id, run_id + 1):
         with pytest.raises(UserError, match=f"Run {other} is not in progress: the command stop was not sent."):
-            bench.queue.command(other, "stop", {})
-    assert bench.queue.roles(run_id) == ()
+            thread_bench.queue.command(other, "stop", {})
+    assert thread_bench.queue.roles(run_id) == ()
 
 
-def test_a_run_that_is_being_evaluated_accepts_no_command(bench: Bench) -> None:
-    [run_id] = bench.submit({"fault": "evaluate slowly"})
-    bench.pump_until(lambda: bench.queue._job is not None and bench.queue._job.commands.over)
+def test_a_run_that_is_being_evaluated_accepts_no_command(thread_bench: Bench) -> None:
+    [run_id] = thread_bench.submit({"fault": "evaluate slowly"})
+    thread_bench.pump_until(lambda: thread_bench.queue._job is not None and thread_bench.queue._job.commands.over)
     with pytest.raises(UserError, match=f"Run {run_id} is not in progress: the command stop was not sent."):
-        bench.queue.command(run_id, "stop", {})
-    bench.pump_until_idle()
+        thread_bench.queue.command(run_id, "stop", {})
+    thread_bench.pump_until_idle()
 
 
-def test_command_that_a_failing_run_did_not_receive_is_reported(bench: Bench, start: Start) -> None:
-    run_id = start()
+def test_command_that_a_failing_run_did_not_receive_is_reported(bench: Bench) -> None:
+    run_id = start(bench, stations=1)
     assert bench.queue._job is not None
     pid = bench.queue._job.worker.pid
     with frozen(pid):

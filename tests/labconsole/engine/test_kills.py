@@ -1,10 +1,10 @@
 """kill -9 of role, worker and console at random moments: no committed sample lost, run marked, no process left.
 
 The runs would count for minutes, so that every kill hits one in progress however busy the machine is; only a console
-that still recovers the run before has none. With the six of `test_window_killed.py`, 30 kills of worker, console and
-window hit, and some of roles. Two lanes of kills run at a time, each on a database of its own: nearly all of a kill is
-the start of processes. The moments follow from a seed that is printed when a test fails; LABCONSOLE_KILL_SEED repeats
-them.
+that still recovers the run before has none. The nightly set kills often, in two lanes at a time, each on a database of
+its own: with the six of `test_window_killed.py`, 30 kills of worker, console and window hit, and some of roles. A fault
+that shows itself at rare moments is found by that set alone. The moments follow from a seed that is printed when a test
+fails; LABCONSOLE_KILL_SEED repeats them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ from tests.helpers.practice import TIMEOUT_S, Bench, profile_text, wait_until
 
 pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL"), pytest.mark.timeout(900)]
 
-LANES = 2
-WORKER_HITS, CONSOLE_HITS, ROLE_HITS = 16, 8, 4
+
+def hits(few: int, many: int) -> pytest.MarkDecorator:
+    """So many kills in a lane: a few in one lane, or nightly many in each of two."""
+    often = pytest.param(2, many, marks=[pytest.mark.nightly], id="many")
+    return pytest.mark.parametrize(("lanes", "hits"), [pytest.param(1, few, id="few"), often])
+
+
 COUNTING = {"count": 1_000_000, "rate": 4000.0, "roles": 2}
 KEPT = "in mid-run; what was measured until then is kept. Run it again."
 LATEST_S = 1.2
@@ -48,16 +53,18 @@ def moments() -> Iterator[random.Random]:
     yield random.Random(seed)
 
 
-def _in_lanes(kills: Callable[[Path, random.Random], None], folder: Path, moments: random.Random) -> None:
+def _in_lanes(
+    kills: Callable[[Path, random.Random, int], None], folder: Path, moments: random.Random, lanes: int, hits: int
+) -> None:
     """Do `kills` in all lanes at once, each with a folder and moments of its own."""
-    with ThreadPoolExecutor(LANES) as threads:
-        lanes = []
-        for number in range(LANES):
+    with ThreadPoolExecutor(lanes) as threads:
+        results = []
+        for number in range(lanes):
             own = folder / f"lane {number}"
             own.mkdir()
-            lanes.append(threads.submit(kills, own, random.Random(moments.random())))
-    for lane in lanes:
-        lane.result()
+            results.append(threads.submit(kills, own, random.Random(moments.random()), hits))
+    for result in results:
+        result.result()
 
 
 @dataclass(frozen=True)
@@ -179,13 +186,14 @@ def _pump_to_the_end(bench: Bench, run_id: int) -> None:
     bench.pump_until(lambda: any(number == run_id for number, _ in bench.listener.ends))
 
 
-def test_kill_of_a_worker(tmp_path: Path, moments: random.Random) -> None:
-    _in_lanes(_kill_workers, tmp_path, moments)
+@hits(few=2, many=8)
+def test_kill_of_a_worker(tmp_path: Path, moments: random.Random, lanes: int, hits: int) -> None:
+    _in_lanes(_kill_workers, tmp_path, moments, lanes, hits)
 
 
-def _kill_workers(folder: Path, moments: random.Random) -> None:
+def _kill_workers(folder: Path, moments: random.Random, hits: int) -> None:
     with closing(Bench(folder)) as bench:
-        for attempt in range(WORKER_HITS // LANES):
+        for attempt in range(hits):
             run_id, pid = _start_run(bench)
             if attempt % 2:
                 bench.pump_until_counting(moments.randrange(1, 5000))
@@ -203,13 +211,14 @@ def _kill_workers(folder: Path, moments: random.Random) -> None:
             assert run.row.reason == "The worker process was killed by signal 9."
 
 
-def test_kill_of_a_role(tmp_path: Path, moments: random.Random) -> None:
-    _in_lanes(_kill_roles, tmp_path, moments)
+@hits(few=1, many=2)
+def test_kill_of_a_role(tmp_path: Path, moments: random.Random, lanes: int, hits: int) -> None:
+    _in_lanes(_kill_roles, tmp_path, moments, lanes, hits)
 
 
-def _kill_roles(folder: Path, moments: random.Random) -> None:
+def _kill_roles(folder: Path, moments: random.Random, hits: int) -> None:
     with closing(Bench(folder)) as bench:
-        for _ in range(ROLE_HITS // LANES):
+        for _ in range(hits):
             run_id, pid = _start_run(bench)
             bench.pump_until(lambda worker=pid: bool(_roles(worker)))  # type: ignore[misc]
             _pump_for(bench, moments.uniform(0, LATEST_S))
@@ -223,18 +232,19 @@ def _kill_roles(folder: Path, moments: random.Random) -> None:
             assert run.row.reason in [f"Role counter-{i} was killed by signal 9 {KEPT}" for i in (0, 1)]
 
 
-def test_kill_of_the_console(tmp_path: Path, moments: random.Random) -> None:
+@hits(few=1, many=4)
+def test_kill_of_the_console(tmp_path: Path, moments: random.Random, lanes: int, hits: int) -> None:
     """`labconsole run` is killed again and again; each next one takes over what the one before left."""
-    _in_lanes(_kill_consoles, tmp_path, moments)
+    _in_lanes(_kill_consoles, tmp_path, moments, lanes, hits)
 
 
-def _kill_consoles(folder: Path, moments: random.Random) -> None:
+def _kill_consoles(folder: Path, moments: random.Random, wanted: int) -> None:
     database, profile = folder / "runs.db", folder / "practice.toml"
     profile.write_text(profile_text({}, {}, **COUNTING))
     command = [sys.executable, "-m", "labconsole.cli.main"]
     seen: list[tuple[int, Committed, Committed]] = []
     hits: list[int] = []
-    for attempt in _attempts(hits, CONSOLE_HITS // LANES):
+    for attempt in _attempts(hits, wanted):
         done_before = len(_ids(database))
         console = subprocess.Popen(
             [*command, "run", str(profile), "--db", str(database)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -30,7 +30,7 @@ FAULTS = {
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory: pytest.TempPathFactory, practice_plugin: Path) -> Iterator[dict[str, RunDetail]]:
     """A run of one station for each fault."""
-    bench = Bench(tmp_path_factory.mktemp("faults"))
+    bench = Bench(tmp_path_factory.mktemp("faults"), in_threads=True)
     scenarios = [{"fault": fault, "duration": 600.0} for fault in FAULTS]
     yield dict(zip(FAULTS, bench.run(*scenarios, kind=STATIONS, stations=1), strict=True))
     bench.close()
@@ -43,11 +43,11 @@ def test_values_that_a_trial_does_not_declare_or_that_are_too_large_fail_the_run
     assert (failed[fault].row.status, failed[fault].row.reason) == (RunStatus.FAILED, FAULTS[fault])
 
 
-def test_frames_carry_the_newest_values_of_each_role(bench: Bench) -> None:
-    [run_id] = bench.submit({}, kind=STATIONS, stations=3, duration=1.5, rate=200.0)
-    bench.pump_until_idle()
-    assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
-    frames = [frame for _, frame in bench.listener.frames]
+def test_frames_carry_the_newest_values_of_each_role(thread_bench: Bench) -> None:
+    [run_id] = thread_bench.submit({}, kind=STATIONS, stations=3, duration=1.5, rate=200.0)
+    thread_bench.pump_until_idle()
+    assert thread_bench.detail(run_id).row.status is RunStatus.FINISHED, thread_bench.detail(run_id).row.reason
+    frames = [frame for _, frame in thread_bench.listener.frames]
     last = frames[-1]
     stations = ["station-0", "station-1", "station-2"]
     assert sorted(last.by_role.roles) == stations
@@ -63,18 +63,18 @@ def test_frames_carry_the_newest_values_of_each_role(bench: Bench) -> None:
     assert last.by_role.state("heard", "station-7") == {}
 
 
-def test_blocked_window_gets_only_the_newest_frame(bench: Bench) -> None:
-    [run_id] = bench.submit({}, kind=STATIONS, stations=1, duration=4.0, rate=200.0)
-    bench.pump_until(lambda: any(frame.by_role.gauges.get("rate") for _, frame in bench.listener.frames))
-    before = bench.listener.frames[-1][1].by_role.state("heard", "station-0")["sent"]
-    seen = len(bench.listener.frames)
+def test_blocked_window_gets_only_the_newest_frame(thread_bench: Bench) -> None:
+    [run_id] = thread_bench.submit({}, kind=STATIONS, stations=1, duration=4.0, rate=200.0)
+    thread_bench.pump_until(lambda: any(frame.by_role.gauges.get("rate") for _, frame in thread_bench.listener.frames))
+    before = thread_bench.listener.frames[-1][1].by_role.state("heard", "station-0")["sent"]
+    seen = len(thread_bench.listener.frames)
     time.sleep(1.5)
-    bench.queue.pump()
-    [(_, frame)] = bench.listener.frames[seen:]
+    thread_bench.queue.pump()
+    [(_, frame)] = thread_bench.listener.frames[seen:]
     assert now_ns() - frame.t_ns < 1e9
     assert frame.by_role.state("heard", "station-0")["sent"] > before + 100, "the station went on sending"
-    bench.queue.cancel(run_id)
-    bench.pump_until_idle()
+    thread_bench.queue.cancel(run_id)
+    thread_bench.pump_until_idle()
 
 
 def test_gauges_and_states_are_reported_ten_times_a_second_at_most() -> None:

@@ -31,7 +31,10 @@ def test_workers_and_roles_import_nothing_of_the_current_directory(executed: Pat
     assert not executed.exists()
 
 
-def test_the_keyring_process_imports_nothing_of_the_current_directory(executed: Path) -> None:
+def test_the_keyring_process_imports_nothing_of_the_current_directory(
+    executed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "none.Keyring")  # the backend of the tests starts no process
     os_keyring.read("labconsole-test-entry")
     assert not executed.exists()
 

@@ -52,58 +52,58 @@ def test_move_changes_the_order_of_those_that_wait(bench: Bench) -> None:
     assert [item.run_id for item in bench.queue.items] == [a, c, b]
 
 
-def test_a_campaign_that_comes_first_waits_ahead_of_the_others_and_changes_the_list_once(bench: Bench) -> None:
-    [running] = bench.submit(LONG)
-    bench.pump_until(lambda: _states(bench) == [(running, QueueState.RUNNING)])
-    [last] = bench.submit(QUICK)
-    changes = bench.listener.changes
-    ahead = bench.queue.submit(campaign(bench.folder, QUICK, repeats=3), first=True)
-    assert bench.listener.changes == changes + 1
-    assert [item.run_id for item in bench.queue.items] == [running, *ahead, last]
-    bench.queue.cancel_all()
-    bench.pump_until_idle()
+def test_a_campaign_that_comes_first_waits_ahead_of_the_others_and_changes_the_list_once(thread_bench: Bench) -> None:
+    [running] = thread_bench.submit(LONG)
+    thread_bench.pump_until(lambda: _states(thread_bench) == [(running, QueueState.RUNNING)])
+    [last] = thread_bench.submit(QUICK)
+    changes = thread_bench.listener.changes
+    ahead = thread_bench.queue.submit(campaign(thread_bench.folder, QUICK, repeats=3), first=True)
+    assert thread_bench.listener.changes == changes + 1
+    assert [item.run_id for item in thread_bench.queue.items] == [running, *ahead, last]
+    thread_bench.queue.cancel_all()
+    thread_bench.pump_until_idle()
 
 
-def test_the_order_of_running_is_the_order_of_the_list(bench: Bench) -> None:
-    a, b = bench.submit(QUICK, QUICK)
-    bench.queue.move(b, -1)
-    bench.pump_until_idle()
-    assert bench.listener.ends == [(b, RunStatus.FINISHED), (a, RunStatus.FINISHED)]
+def test_the_order_of_running_is_the_order_of_the_list(thread_bench: Bench) -> None:
+    a, b = thread_bench.submit(QUICK, QUICK)
+    thread_bench.queue.move(b, -1)
+    thread_bench.pump_until_idle()
+    assert thread_bench.listener.ends == [(b, RunStatus.FINISHED), (a, RunStatus.FINISHED)]
 
 
-def test_a_run_waits_for_its_time_and_lets_others_pass(bench: Bench) -> None:
+def test_a_run_waits_for_its_time_and_lets_others_pass(thread_bench: Bench) -> None:
     starts = wall_now() + timedelta(seconds=6)
-    [timed] = bench.queue.submit(campaign(bench.folder, QUICK), starts=starts)
-    [other] = bench.submit(QUICK)
-    bench.pump_until(lambda: bench.listener.ends == [(other, RunStatus.FINISHED)])
-    assert bench.queue.starts == starts and not bench.queue.busy
-    bench.pump_until(lambda: (timed, QueueState.RUNNING) in _states(bench))
-    assert wall_now() >= starts and bench.queue.starts is None
-    bench.pump_until_idle()
-    assert bench.listener.ends[-1] == (timed, RunStatus.FINISHED)
+    [timed] = thread_bench.queue.submit(campaign(thread_bench.folder, QUICK), starts=starts)
+    [other] = thread_bench.submit(QUICK)
+    thread_bench.pump_until(lambda: thread_bench.listener.ends == [(other, RunStatus.FINISHED)])
+    assert thread_bench.queue.starts == starts and not thread_bench.queue.busy
+    thread_bench.pump_until(lambda: (timed, QueueState.RUNNING) in _states(thread_bench))
+    assert wall_now() >= starts and thread_bench.queue.starts is None
+    thread_bench.pump_until_idle()
+    assert thread_bench.listener.ends[-1] == (timed, RunStatus.FINISHED)
 
 
-def test_a_run_that_waits_for_its_time_is_cancelled_by_its_removal(bench: Bench) -> None:
-    [timed] = bench.queue.submit(campaign(bench.folder, QUICK), starts=wall_now() + timedelta(hours=1))
-    bench.queue.pump()
-    assert _states(bench) == [(timed, QueueState.WAITING)]
-    bench.queue.cancel(timed)
-    assert _states(bench) == [] and bench.queue.starts is None
-    with Reader(bench.queue.database) as reader:
+def test_a_run_that_waits_for_its_time_is_cancelled_by_its_removal(thread_bench: Bench) -> None:
+    [timed] = thread_bench.queue.submit(campaign(thread_bench.folder, QUICK), starts=wall_now() + timedelta(hours=1))
+    thread_bench.queue.pump()
+    assert _states(thread_bench) == [(timed, QueueState.WAITING)]
+    thread_bench.queue.cancel(timed)
+    assert _states(thread_bench) == [] and thread_bench.queue.starts is None
+    with Reader(thread_bench.queue.database) as reader:
         assert reader.run(timed).row.status is RunStatus.CANCELLED
 
 
-def test_a_run_that_was_disturbed_from_outside_is_repeated_next_and_once(bench: Bench) -> None:
-    disturbed, other = bench.submit({**QUICK, "fault": "disturbed"}, QUICK)
-    bench.pump_until_idle()
-    [(run_id, again)] = bench.queue.repeated.items()
+def test_a_run_that_was_disturbed_from_outside_is_repeated_next_and_once(thread_bench: Bench) -> None:
+    disturbed, other = thread_bench.submit({**QUICK, "fault": "disturbed"}, QUICK)
+    thread_bench.pump_until_idle()
+    [(run_id, again)] = thread_bench.queue.repeated.items()
     assert run_id == disturbed
-    assert bench.listener.ends == [(one, RunStatus.FINISHED) for one in (disturbed, again, other)]
-    first, second = (bench.detail(one).row for one in (disturbed, again))
+    assert thread_bench.listener.ends == [(one, RunStatus.FINISHED) for one in (disturbed, again, other)]
+    first, second = (thread_bench.detail(one).row for one in (disturbed, again))
     assert (first.scenario, first.repeat, second.scenario, second.repeat) == (first.scenario, 1, first.scenario, 2)
     assert second.metrics["counted"].not_judged == "a door slammed"
     said = f"Not judged: a door slammed. It is repeated once, as run {again}."
-    assert said in bench.listener.lines
+    assert said in thread_bench.listener.lines
 
 
 def test_remove_marks_a_waiting_run_as_cancelled(bench: Bench) -> None:
@@ -117,57 +117,59 @@ def test_remove_marks_a_waiting_run_as_cancelled(bench: Bench) -> None:
         assert (row.status, row.reason) == (RunStatus.CANCELLED, "Removed from the queue before it began.")
 
 
-def test_pause_lets_the_current_run_end_and_starts_no_other(bench: Bench) -> None:
-    a, b = bench.submit({"count": 800, "rate": 2000.0}, QUICK)
-    bench.queue.pump()
-    bench.queue.pause()
-    bench.pump_until_idle()
-    assert _states(bench) == [(a, QueueState.DONE), (b, QueueState.WAITING)]
-    bench.queue.remove(a)
-    bench.queue.move(a, 1)
-    assert _states(bench) == [(a, QueueState.DONE), (b, QueueState.WAITING)], "only those that wait can be changed"
-    bench.queue.resume()
-    bench.pump_until_idle()
-    assert _states(bench) == [(a, QueueState.DONE), (b, QueueState.DONE)]
-    again = bench.queue.repeat(a)
-    assert [(item.repeat, item.repeats) for item in bench.queue.items] == [(1, 2), (1, 1), (2, 2)]
-    bench.queue.clear_done()
-    assert _states(bench) == [(again, QueueState.WAITING)]
-    assert bench.detail(again).row.parameters == bench.detail(a).row.parameters
-    assert bench.detail(again).row.seed != bench.detail(a).row.seed
+def test_pause_lets_the_current_run_end_and_starts_no_other(thread_bench: Bench) -> None:
+    a, b = thread_bench.submit({"count": 800, "rate": 2000.0}, QUICK)
+    thread_bench.queue.pump()
+    thread_bench.queue.pause()
+    thread_bench.pump_until_idle()
+    assert _states(thread_bench) == [(a, QueueState.DONE), (b, QueueState.WAITING)]
+    thread_bench.queue.remove(a)
+    thread_bench.queue.move(a, 1)
+    assert _states(thread_bench) == [(a, QueueState.DONE), (b, QueueState.WAITING)], (
+        "only those that wait can be changed"
+    )
+    thread_bench.queue.resume()
+    thread_bench.pump_until_idle()
+    assert _states(thread_bench) == [(a, QueueState.DONE), (b, QueueState.DONE)]
+    again = thread_bench.queue.repeat(a)
+    assert [(item.repeat, item.repeats) for item in thread_bench.queue.items] == [(1, 2), (1, 1), (2, 2)]
+    thread_bench.queue.clear_done()
+    assert _states(thread_bench) == [(again, QueueState.WAITING)]
+    assert thread_bench.detail(again).row.parameters == thread_bench.detail(a).row.parameters
+    assert thread_bench.detail(again).row.seed != thread_bench.detail(a).row.seed
 
 
-def test_live_frames_can_be_switched_off_and_on_in_mid_run(bench: Bench) -> None:
+def test_live_frames_can_be_switched_off_and_on_in_mid_run(thread_bench: Bench) -> None:
     """Without a live view a run is still seen to move: longer than its patience, and with progress in the list."""
-    bench.queue.set_live(0)
-    [run_id] = bench.submit({"count": 3200, "rate": 1000.0, "patience": 1.8})
-    bench.pump_until(lambda: bench.queue.items[0].done > 500)
-    assert bench.listener.frames == []
-    bench.queue.set_live(20)
-    bench.pump_until_idle()
-    assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
-    assert len([frame for _, frame in bench.listener.frames if frame.channels]) >= 3
-    provenance = bench.detail(run_id).provenance
+    thread_bench.queue.set_live(0)
+    [run_id] = thread_bench.submit({"count": 3200, "rate": 1000.0, "patience": 1.8})
+    thread_bench.pump_until(lambda: thread_bench.queue.items[0].done > 500)
+    assert thread_bench.listener.frames == []
+    thread_bench.queue.set_live(20)
+    thread_bench.pump_until_idle()
+    assert thread_bench.detail(run_id).row.status is RunStatus.FINISHED, thread_bench.detail(run_id).row.reason
+    assert len([frame for _, frame in thread_bench.listener.frames if frame.channels]) >= 3
+    provenance = thread_bench.detail(run_id).provenance
     assert (provenance["live_view_hz"], provenance["live_view_hz_later"]) == (0, [20])
-    [switched] = [event for event in bench.detail(run_id).events if event.name == "live view"]
+    [switched] = [event for event in thread_bench.detail(run_id).events if event.name == "live view"]
     assert switched.message == "The live view asked for 20 frames a second."
 
 
-def test_live_frames_count_the_time_from_t0(bench: Bench) -> None:
-    [run_id] = bench.submit({"count": 1000, "rate": 2000.0})
-    bench.pump_until_idle()
-    begins = {frame.begin_ns for _, frame in bench.listener.frames if frame.begin_ns is not None}
-    [t0] = [event.data["begin_ns"] for event in bench.detail(run_id).events if event.name == "T0"]
+def test_live_frames_count_the_time_from_t0(thread_bench: Bench) -> None:
+    [run_id] = thread_bench.submit({"count": 1000, "rate": 2000.0})
+    thread_bench.pump_until_idle()
+    begins = {frame.begin_ns for _, frame in thread_bench.listener.frames if frame.begin_ns is not None}
+    [t0] = [event.data["begin_ns"] for event in thread_bench.detail(run_id).events if event.name == "T0"]
     assert begins == {t0}
-    assert all(frame.t_ns >= frame.begin_ns for _, frame in bench.listener.frames if frame.begin_ns is not None)
+    assert all(frame.t_ns >= frame.begin_ns for _, frame in thread_bench.listener.frames if frame.begin_ns is not None)
 
 
-def test_a_command_reaches_the_run(bench: Bench) -> None:
-    [run_id] = bench.submit({"count": 100, "fault": "commands"})
-    bench.pump_until(lambda: any(frame.total for _, frame in bench.listener.frames))
-    bench.queue.command(run_id, "stop", {"station": "station 7"})
-    bench.pump_until_idle()
-    [event] = [event for number, event in bench.listener.events if number == run_id and event.name == "took"]
+def test_a_command_reaches_the_run(thread_bench: Bench) -> None:
+    [run_id] = thread_bench.submit({"count": 100, "fault": "commands"})
+    thread_bench.pump_until(lambda: any(frame.total for _, frame in thread_bench.listener.frames))
+    thread_bench.queue.command(run_id, "stop", {"station": "station 7"})
+    thread_bench.pump_until_idle()
+    [event] = [event for number, event in thread_bench.listener.events if number == run_id and event.name == "took"]
     assert event.data["command"] == {"name": "stop", "parameters": {"station": "station 7"}}
 
 
@@ -196,21 +198,21 @@ def test_a_large_campaign_is_submitted_in_one_write(bench: Bench, commits: list[
     bench.queue.cancel_all()
 
 
-def test_secrets_are_forgotten_with_the_last_run_that_needs_them(bench: Bench) -> None:
-    queue, secrets = bench.queue, {"key": Secret("a passphrase")}
-    done, removed, *cancelled = queue.submit(campaign(bench.folder, {"count": 10}, repeats=4), secrets)
+def test_secrets_are_forgotten_with_the_last_run_that_needs_them(thread_bench: Bench) -> None:
+    queue, secrets = thread_bench.queue, {"key": Secret("a passphrase")}
+    done, removed, *cancelled = queue.submit(campaign(thread_bench.folder, {"count": 10}, repeats=4), secrets)
     queue.remove(removed)
     assert list(queue._secrets) == [done, *cancelled]
-    bench.pump_until(lambda: queue.items[0].state is QueueState.DONE)
+    thread_bench.pump_until(lambda: queue.items[0].state is QueueState.DONE)
     assert list(queue._secrets) == cancelled
     queue.cancel_all()
-    bench.pump_until_idle()
+    thread_bench.pump_until_idle()
     assert queue._secrets == {}
 
 
 def test_a_long_queue_is_taken_over_and_cancelled_in_one_write(bench: Bench, commits: list[str]) -> None:
-    """2,000 runs of a console that died, and 2,000 of one's own."""
-    prepared = campaign(bench.folder, *[QUICK] * 20, repeats=100)
+    """400 runs of a console that died, and 400 of one's own."""
+    prepared = campaign(bench.folder, *[QUICK] * 20, repeats=20)
     dead = bench.queue.store.add_campaign(prepared, DEAD, wall_now())
     commits.clear()
     bench.queue.recover()
@@ -228,22 +230,22 @@ def test_a_long_queue_is_taken_over_and_cancelled_in_one_write(bench: Bench, com
     assert bench.detail(own[-1]).row.reason == "Removed from the queue before it began."
 
 
-def test_a_run_whose_figures_could_not_be_stored_is_kept_for_the_next_console(bench: Bench) -> None:
+def test_a_run_whose_figures_could_not_be_stored_is_kept_for_the_next_console(thread_bench: Bench) -> None:
     """A full disk in the moment of the evaluation: the samples stay, and are evaluated when there is room."""
-    run_id, spool = _dead_run(bench)
+    run_id, spool = _dead_run(thread_bench)
     full = "CREATE TRIGGER full BEFORE INSERT ON metric BEGIN SELECT RAISE(ABORT, 'no room'); END"
-    with bench.queue.store.writer.transaction() as connection:
+    with thread_bench.queue.store.writer.transaction() as connection:
         connection.exec_driver_sql(full)
-    bench.queue.recover()
-    bench.pump_until_idle()
-    run = bench.detail(run_id)
+    thread_bench.queue.recover()
+    thread_bench.pump_until_idle()
+    run = thread_bench.detail(run_id)
     assert run.row.status is RunStatus.INTERRUPTED and "no room" in run.row.reason
     assert run.row.metrics == {} and spool.exists()
-    with bench.queue.store.writer.transaction() as connection:
+    with thread_bench.queue.store.writer.transaction() as connection:
         connection.exec_driver_sql("DROP TRIGGER full")
-    bench.queue.recover()
-    bench.pump_until_idle()
-    assert bench.detail(run_id).row.metrics["counted"].value == 0 and not spool.exists()
+    thread_bench.queue.recover()
+    thread_bench.pump_until_idle()
+    assert thread_bench.detail(run_id).row.metrics["counted"].value == 0 and not spool.exists()
 
 
 def test_two_consoles_on_one_database(tmp_path: Path) -> None:
@@ -277,7 +279,7 @@ def test_two_consoles_on_one_database(tmp_path: Path) -> None:
 
 
 def test_consoles_that_start_at_once_run_one_after_the_other_and_take_turns(tmp_path: Path) -> None:
-    first, second = Bench(tmp_path), Bench(tmp_path)
+    first, second = (Bench(tmp_path, in_threads=True) for _ in range(2))
     try:
         mine, theirs = first.submit(QUICK, QUICK, QUICK), second.submit(QUICK, QUICK)
         first.queue.pump()
@@ -296,21 +298,21 @@ def test_consoles_that_start_at_once_run_one_after_the_other_and_take_turns(tmp_
     assert rows[-1].id == mine[-1], "neither waits until the other has run everything"
 
 
-def test_run_ended_by_another_process_shows_its_status(bench: Bench) -> None:
-    [run_id] = bench.submit(QUICK)
-    bench.queue.store.run_ended(run_id, RunStatus.CANCELLED, "Another console did it.", wall_now())
-    bench.pump_until_idle()
-    assert [(item.status, item.reason) for item in bench.queue.items] == [
+def test_run_ended_by_another_process_shows_its_status(thread_bench: Bench) -> None:
+    [run_id] = thread_bench.submit(QUICK)
+    thread_bench.queue.store.run_ended(run_id, RunStatus.CANCELLED, "Another console did it.", wall_now())
+    thread_bench.pump_until_idle()
+    assert [(item.status, item.reason) for item in thread_bench.queue.items] == [
         (RunStatus.CANCELLED, "Another console did it.")
     ]
 
 
-def test_a_run_of_a_trial_that_cannot_be_imported_fails(bench: Bench) -> None:
-    prepared = campaign(bench.folder, QUICK)
+def test_a_run_of_a_trial_that_cannot_be_imported_fails(thread_bench: Bench) -> None:
+    prepared = campaign(thread_bench.folder, QUICK)
     lost = [scenario.__class__(scenario.name, "practice.lost", scenario.parameters) for scenario in prepared.scenarios]
-    [run_id] = bench.queue.submit(prepared.__class__(**{**prepared.__dict__, "scenarios": tuple(lost)}))
-    bench.pump_until_idle()
-    row = bench.detail(run_id).row
+    [run_id] = thread_bench.queue.submit(prepared.__class__(**{**prepared.__dict__, "scenarios": tuple(lost)}))
+    thread_bench.pump_until_idle()
+    row = thread_bench.detail(run_id).row
     assert row.status is RunStatus.FAILED
     assert "practice.lost cannot be loaded: ModuleNotFoundError" in row.reason
 
@@ -356,33 +358,33 @@ def test_two_consoles_recover_the_same_run_at_once(bench: Bench) -> None:
     assert bench.listener.ends == other.listener.ends == [(run_id, RunStatus.INTERRUPTED)]
 
 
-def test_leftover_spool_of_an_ended_run_is_imported(bench: Bench) -> None:
+def test_leftover_spool_of_an_ended_run_is_imported(thread_bench: Bench) -> None:
     """A kill between the end of a run and the removal of its spool; an unknown run is left alone."""
-    run_id, spool = _dead_run(bench)
-    bench.queue.store.run_ended(run_id, RunStatus.FAILED, "Its own reason.", wall_now())
-    unknown = spool_root(bench.database) / "0b7a4c1e"
+    run_id, spool = _dead_run(thread_bench)
+    thread_bench.queue.store.run_ended(run_id, RunStatus.FAILED, "Its own reason.", wall_now())
+    unknown = spool_root(thread_bench.database) / "0b7a4c1e"
     unknown.mkdir()
-    bench.queue.recover()
-    bench.pump_until_idle()
-    run = bench.detail(run_id)
+    thread_bench.queue.recover()
+    thread_bench.pump_until_idle()
+    run = thread_bench.detail(run_id)
     assert (run.row.status, run.row.reason) == (RunStatus.FAILED, "Its own reason.")
     assert [event.name for event in run.events] == ["left"]
     assert not spool.exists() and unknown.exists()
 
 
-def test_damaged_spool_is_set_aside_and_reported(bench: Bench) -> None:
-    run_id, spool = _dead_run(bench)
+def test_damaged_spool_is_set_aside_and_reported(thread_bench: Bench) -> None:
+    run_id, spool = _dead_run(thread_bench)
     path = spool / "worker.spool"
     writer_end = path.read_bytes()
     path.write_bytes(writer_end + writer_end[-80:])
-    bench.queue.recover()
-    bench.pump_until_idle()
-    run = bench.detail(run_id)
+    thread_bench.queue.recover()
+    thread_bench.pump_until_idle()
+    run = thread_bench.detail(run_id)
     assert run.row.status is RunStatus.INTERRUPTED and "is damaged after byte" in run.row.reason
     assert [event.name for event in run.events] == ["left"], "events before the damage are kept"
     assert not spool.exists() and spool.with_suffix(".damaged").is_dir()
-    bench.queue.recover()
-    assert not bench.queue.busy
+    thread_bench.queue.recover()
+    assert not thread_bench.queue.busy
 
 
 def test_close_cancels_running_and_waiting_runs(tmp_path: Path) -> None:

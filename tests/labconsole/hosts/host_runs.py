@@ -14,6 +14,9 @@ from labconsole.store.records import RunDetail
 from tests.helpers.practice import Bench, campaign
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 
+SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
+"""The clock of beta in the shared cluster is an hour ahead, and wins 20 ms a second."""
+
 
 def submit(
     bench: Bench,

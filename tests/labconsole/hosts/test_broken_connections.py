@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
@@ -16,20 +15,12 @@ from labconsole.hosts.cluster import Cluster
 from labconsole.store.records import RunStatus
 from tests.helpers.broken_connections import break_connections
 from tests.helpers.practice import STATIONS, Bench
-from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 from tests.labconsole.hosts.host_runs import submit
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="connections are broken by a call of Linux")
 BREAKS = 60
 BREAK_EVERY_S = 0.15
-
-
-@pytest.fixture(scope="module")
-def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
-    """A cluster with the host alpha."""
-    with cluster(home) as found:
-        found.joins("alpha", home.parent / "alpha")
-        yield found
 
 
 class Breaking:
@@ -72,7 +63,7 @@ def test_a_run_whose_connections_break_all_the_time_loses_no_sample_and_starts_e
     bench: Bench, running: ClusterProcesses
 ) -> None:
     with breaking(running) as breaks:
-        run_id = submit(bench, running, [{"role": "*"}], roles=3, count=4000, rate=1000)
+        run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], roles=3, count=4000, rate=1000)
         bench.pump_until_idle()
     detail = bench.detail(run_id)
     assert detail.row.status is RunStatus.FINISHED, detail.row.reason
@@ -83,7 +74,7 @@ def test_a_run_whose_connections_break_all_the_time_loses_no_sample_and_starts_e
 
 
 def test_commands_arrive_once_and_in_order_over_connections_that_break(bench: Bench, running: ClusterProcesses) -> None:
-    run_id = submit(bench, running, [{"role": "*"}], kind=STATIONS, stations=1, duration=600)
+    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], kind=STATIONS, stations=1, duration=600)
     bench.pump_until(lambda: any(frame.begin_ns for _, frame in bench.listener.frames))
     rates: list[float] = []
     with breaking(running) as breaks:

@@ -7,7 +7,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -24,18 +23,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.named_tokens import save_configuration, tokens_file
 from tests.helpers.signals import frozen
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, Served, cluster
-
-SHIFT_NS, DRIFT_PPM = 3_000_000_000, 50.0
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
-    """A cluster with the hosts alpha (tag obu) and beta, whose clock is another one."""
-    folder = tmp_path_factory.mktemp("hosts")
-    with cluster(folder / "console") as found:
-        found.joins("alpha", folder / "alpha", "--tag", "obu")
-        found.joins("beta", folder / "beta", clock_shift=f"{SHIFT_NS},{DRIFT_PPM}")
-        yield found
+from tests.labconsole.hosts.host_runs import SHIFT_NS
 
 
 def test_hosts_are_listed_with_what_they_are_and_have(running: ClusterProcesses) -> None:
@@ -51,10 +39,13 @@ def test_a_role_may_ask_for_a_transport_or_a_token_of_its_host(running: ClusterP
     home = running.home / "agent"
     token = TokenConfiguration.model_validate({"module": "/usr/lib/token.so", "label": "office"})
     save_configuration("office", token, home)
-    with Cluster(running.address, running.member()) as console:
-        alpha = console.host("alpha").facts
-        tokens_file(home).write_text("faulty")
-        without = console.host("alpha").facts
+    try:
+        with Cluster(running.address, running.member()) as console:
+            alpha = console.host("alpha").facts
+            tokens_file(home).write_text("faulty")
+            without = console.host("alpha").facts
+    finally:
+        tokens_file(home).unlink()
     assert alpha.offers[:2] == ("obu", "udp") and alpha.offers[-1] == "token:office"
     assert ("ethernet" in alpha.offers) == (sys.platform == "linux" and os.geteuid() == 0)
     request = RoleRequest(role="signer", tag="token:office")
@@ -103,6 +94,7 @@ def test_a_host_that_is_not_there_is_named(running: ClusterProcesses) -> None:
         console.host("omega")
 
 
+@pytest.mark.serial
 def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp_path: Path) -> None:
     agent = running.joins("epsilon", tmp_path)
     with Cluster(running.address, running.member()) as console:
@@ -117,6 +109,7 @@ def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp
             time.sleep(0.05)
 
 
+@pytest.mark.serial
 def test_a_killed_agent_is_missed_at_once_where_the_scheduler_says_nothing(
     running: ClusterProcesses, tmp_path: Path
 ) -> None:

@@ -1,4 +1,7 @@
-"""Faults of a cluster in mid-run, on loopback and over shaped links: noticed in time, and no sample is lost."""
+"""Faults of a cluster in mid-run, on loopback and over shaped links: noticed in time, and no sample is lost.
+
+Faults of cables and links, which only namespaces have, are found by the nightly set alone.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ from tests.helpers.signals import frozen
 from tests.helpers.small_disk import small_disk
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 from tests.labconsole.hosts.host_runs import (
+    DRIFT_PPM,
+    SHIFT_NS,
     eventually,
     held,
     pump_until_counted,
@@ -32,8 +37,6 @@ from tests.labconsole.hosts.host_runs import (
     worker_process,
 )
 
-SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
-"""beta's clock is an hour ahead, and wins 20 ms a second."""
 NEWER = """
 import labconsole, sys
 labconsole.__version__ = "99.0"
@@ -43,7 +46,10 @@ raise SystemExit(main(sys.argv[4:]))
 """Starts `python -m labconsole.cli.main ...`, its arguments, as that of a newer version."""
 
 
-@pytest.fixture(scope="module", params=NETWORKS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.nightly] if name != "loopback" else []) for name in NETWORKS],
+)
 def network(request: pytest.FixtureRequest) -> Iterator[Network]:
     """The network of the hosts."""
     with network_of(request.param) as found:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +20,10 @@ from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench, campaign
-from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 from tests.labconsole.hosts.host_runs import (
+    DRIFT_PPM,
+    SHIFT_NS,
     eventually,
     held,
     pump_until_counted,
@@ -31,18 +32,6 @@ from tests.labconsole.hosts.host_runs import (
     submit,
     worker_process,
 )
-
-SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
-"""beta's clock is an hour ahead, and wins 20 ms a second."""
-
-
-@pytest.fixture(scope="module")
-def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
-    """A cluster with the hosts alpha (tag obu) and beta, whose clock is another one."""
-    with cluster(home) as found:
-        found.joins("alpha", home.parent / "alpha", "--tag", "obu")
-        found.joins("beta", home.parent / "beta", clock_shift=f"{SHIFT_NS},{DRIFT_PPM}")
-        yield found
 
 
 def test_roles_run_where_the_scenario_wants_them_and_the_others_here(bench: Bench, running: ClusterProcesses) -> None:
@@ -101,17 +90,21 @@ def test_the_load_of_a_host_is_measured_there_and_that_of_this_computer_only_her
 
 
 def test_a_run_on_a_host_whose_clock_jumps_says_so(bench: Bench, running: ClusterProcesses, tmp_path: Path) -> None:
-    at_ns = time.perf_counter_ns() + 45_000_000_000  # a busy computer starts agent and run in half of it
-    agent = running.joins("delta", tmp_path / "delta", clock_shift=f"7000000000,20,-300000000,{at_ns}")
-    try:
-        run_id = submit(bench, running, [{"role": "*", "host": "delta"}], count=1_000_000, rate=1000)
-        pump_until_counted(bench, run_id, 500)
-        assert time.perf_counter_ns() < at_ns, "it started too late to see the jump"
-        bench.pump_until(lambda: time.perf_counter_ns() > at_ns)
-        bench.queue.cancel(run_id)
-        bench.pump_until_idle()
-    finally:
-        agent.end()
+    for delay_s in (12, 60):  # an idle computer starts agent and run in 3 s
+        at_ns = time.perf_counter_ns() + delay_s * 1_000_000_000
+        agent = running.joins("delta", tmp_path / "delta", clock_shift=f"7000000000,20,-300000000,{at_ns}")
+        try:
+            run_id = submit(bench, running, [{"role": "*", "host": "delta"}], count=1_000_000, rate=1000)
+            pump_until_counted(bench, run_id, 500)
+            in_time = time.perf_counter_ns() < at_ns
+            bench.pump_until(lambda at_ns=at_ns: time.perf_counter_ns() > at_ns)  # type: ignore[misc]
+            bench.queue.cancel(run_id)
+            bench.pump_until_idle()
+        finally:
+            agent.end()
+        if in_time:
+            break
+    assert in_time, "it started too late to see the jump"
     detail = bench.detail(run_id)
     (jumped,) = (event for event in detail.events if event.name == HOST_JUMPED)
     assert jumped.data["host"] == "delta" and abs(jumped.data["jump_ns"] + 300_000_000) < 10_000_000
@@ -152,7 +145,7 @@ def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, runn
     assert len(bench.numbers(run_id)) >= 500
 
 
-def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path, practice_plugin: None) -> None:
+def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
@@ -164,9 +157,9 @@ def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: P
     assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
 
 
-def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path, practice_plugin: None) -> None:
+def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
-    placement = Placement.model_validate({"local": 3, "roles": [{"role": "*"}]}).model_dump(mode="json")
+    placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
     bench.pump_until(lambda: any(is_local_node(one, home) for one in psutil.process_iter()))
@@ -177,9 +170,7 @@ def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path
     assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
 
 
-def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(
-    bench: Bench, home: Path, practice_plugin: None
-) -> None:
+def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(bench: Bench, home: Path) -> None:
     planned = campaign(bench.folder, roles=2, count=100_000, rate=1000)
     placement = Placement.model_validate({"local": 1, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)

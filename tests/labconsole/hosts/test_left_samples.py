@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.samples.left_samples import LeftSamples, collect_left
@@ -14,19 +11,10 @@ from labconsole.output.bundle_writer import write_bundle
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 from tests.helpers.practice import Bench
-from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 from tests.labconsole.hosts.host_runs import held, run
 
 HOSTS = ("alpha", "beta")
-
-
-@pytest.fixture(scope="module")
-def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
-    """A cluster with two hosts."""
-    with cluster(home) as found:
-        for host in HOSTS:
-            found.joins(host, home.parent / host)
-        yield found
 
 
 def staying(bench: Bench, running: ClusterProcesses) -> RunDetail:

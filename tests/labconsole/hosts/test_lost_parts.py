@@ -26,6 +26,7 @@ from labconsole.hosts.host_launcher import HostLauncher, HostRun
 from labconsole.hosts.samples.collecting import bring
 from labconsole.hosts.samples.left_samples import collect_left, discard
 from labconsole.model.placement import Placement, RoleRequest
+from labconsole.paths import HOME_VARIABLE
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench
 from tests.helpers.signals import frozen
@@ -40,16 +41,24 @@ from tests.labconsole.hosts.host_runs import (
     worker_process,
 )
 
-KILLS = int(os.environ.get("LABCONSOLE_TEST_KILLS", "10"))
-"""How many parts are killed at random, one in each run."""
+_KILLS = int(os.environ.get("LABCONSOLE_TEST_KILLS", "10"))
+KILLS = [(29, 2), pytest.param(16, _KILLS, marks=[pytest.mark.nightly, pytest.mark.timeout(60 + 60 * _KILLS)])]
+"""A seed, and how many parts are killed at random, one in each run: an agent and a console, or nightly each part."""
 
 
 @pytest.fixture
-def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
-    """A cluster with the host alpha."""
-    with cluster(home) as found:
-        found.joins("alpha", home.parent / "alpha")
+def fragile(tmp_path: Path) -> Iterator[ClusterProcesses]:
+    """A cluster with the host alpha for a test that breaks it."""
+    with cluster(tmp_path / "console") as found:
+        found.joins("alpha", tmp_path / "alpha")
         yield found
+
+
+@pytest.fixture
+def fragile_bench(bench: Bench, fragile: ClusterProcesses, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A queue of the console of that cluster."""
+    monkeypatch.setenv(HOME_VARIABLE, str(fragile.home))
+    return bench
 
 
 def collect(bench: Bench, running: ClusterProcesses, host: str = "alpha") -> None:
@@ -100,29 +109,29 @@ def hosts(running: ClusterProcesses) -> list[str]:
         return list(console.addresses())
 
 
-def test_a_run_whose_agent_is_stopped_says_that_it_was_stopped(bench: Bench, running: ClusterProcesses) -> None:
-    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
-    pump_until_counted(bench, run_id, 1000)
-    agent = running.agent("alpha")
+def test_a_run_whose_agent_is_stopped_says_that_it_was_stopped(fragile_bench: Bench, fragile: ClusterProcesses) -> None:
+    run_id = submit(fragile_bench, fragile, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(fragile_bench, run_id, 1000)
+    agent = fragile.agent("alpha")
     agent.process.terminate()
-    bench.pump_until_idle()
+    fragile_bench.pump_until_idle()
     assert agent.ended() == 0
-    detail = bench.detail(run_id)
+    detail = fragile_bench.detail(run_id)
     assert detail.row.status is RunStatus.FAILED
     assert "Role counter-0 was stopped with the agent of its host alpha in mid-run" in detail.row.reason
-    running.starts_again(agent)
-    assert eventually(lambda: "alpha" in hosts(running), 20)
-    collect(bench, running)  # what was not brought while the agent stopped
-    assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
+    fragile.starts_again(agent)
+    assert eventually(lambda: "alpha" in hosts(fragile), 20)
+    collect(fragile_bench, fragile)  # what was not brought while the agent stopped
+    assert len(fragile_bench.numbers(run_id)) >= 1000 and held(fragile, "alpha") == {}
 
 
 def test_a_recovery_that_ends_meanwhile_removes_no_samples_that_are_being_collected(
     bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
     pump_until_counted(bench, run_id, 1000)
     worker_process().kill()
-    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+    pump_until_final(bench, run_id)
 
     def bring_while_another_console_recovers(cluster: Cluster, host: str, run: str, folder: Path) -> int:
         size = bring(cluster, host, run, folder)
@@ -138,7 +147,7 @@ def test_a_recovery_that_ends_meanwhile_removes_no_samples_that_are_being_collec
 def test_samples_of_a_deleted_run_are_discarded_and_those_of_others_are_not(
     bench: Bench, running: ClusterProcesses, tmp_path: Path
 ) -> None:
-    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
     pump_until_counted(bench, run_id, 500)
     uuid = bench.detail(run_id).row.uuid
     other = tmp_path / "other.db"
@@ -146,7 +155,7 @@ def test_samples_of_a_deleted_run_are_discarded_and_those_of_others_are_not(
         with pytest.raises(UserError, match="run on alpha: wait until they have ended"):
             discard(console, other, [uuid])
         worker_process().kill()
-        bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+        pump_until_final(bench, run_id)
         assert eventually(lambda: not running_roles(running, "alpha"), 30)
         with pytest.raises(UserError, match=f"Run {run_id} of this database is {uuid}: collect its samples"):
             discard(console, bench.database, [uuid])
@@ -187,30 +196,35 @@ def test_a_run_that_would_not_fit_on_a_host_is_refused_before(running: ClusterPr
             launcher.close()
 
 
-@pytest.mark.timeout(60 + 60 * KILLS)
+@pytest.mark.parametrize(("seed", "kills"), KILLS)
 def test_parts_that_are_killed_at_random_lose_no_sample_that_was_written(
-    bench: Bench, running: ClusterProcesses, home: Path
+    fragile_bench: Bench, fragile: ClusterProcesses, seed: int, kills: int
 ) -> None:
-    drawn = random.Random(16)
-    for number in range(KILLS):
+    drawn = random.Random(seed)
+    for number in range(kills):
         victim = drawn.choice(("agent", "scheduler", "console", "role"))
-        run_id = submit(bench, running, [{"role": "counter-0"}], count=1_000_000, rate=2000, roles=2)
-        pump_until_counted(bench, run_id, drawn.randrange(500, 4000))
-        kill(victim, running)
-        bench.pump_until(lambda run_id=run_id: bench.detail(run_id).row.status.final and not bench.queue.busy)  # type: ignore[misc]
-        detail = bench.detail(run_id)
+        run_id = submit(fragile_bench, fragile, [{"role": "counter-0"}], count=1_000_000, rate=2000, roles=2)
+        pump_until_counted(fragile_bench, run_id, drawn.randrange(500, 4000))
+        kill(victim, fragile)
+        pump_until_final(fragile_bench, run_id)
+        detail = fragile_bench.detail(run_id)
         assert detail.row.status in (RunStatus.FAILED, RunStatus.INTERRUPTED), (number, victim, detail.row.reason)
-        assert eventually(lambda: "alpha" in hosts(running), 30), (number, victim)
-        assert eventually(lambda: not running_roles(running, "alpha"), 30), (number, victim)
-        written = left_numbers(home, detail.row.uuid)
-        collect(bench, running)
-        stored = bench.numbers(run_id)
+        assert eventually(lambda: "alpha" in hosts(fragile), 30), (number, victim)
+        assert eventually(lambda: not running_roles(fragile, "alpha"), 30), (number, victim)
+        written = left_numbers(fragile.home, detail.row.uuid)
+        collect(fragile_bench, fragile)
+        stored = fragile_bench.numbers(run_id)
         assert stored[: len(written)] == written and len(stored) > 100, (number, victim)
         again = random.Random(detail.row.seed)
         assert stored == [again.getrandbits(31) for _ in stored], (number, victim)
-        started = [event.source for event in bench.detail(run_id).events if event.name == "process"]
+        started = [event.source for event in fragile_bench.detail(run_id).events if event.name == "process"]
         assert started.count("counter-0") == 1, (number, victim)
-        assert held(running, "alpha") == {}
+        assert held(fragile, "alpha") == {}
+
+
+def pump_until_final(bench: Bench, run_id: int) -> None:
+    """Pump until a run has ended and is recovered."""
+    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
 
 
 def kill(victim: str, running: ClusterProcesses) -> None:
@@ -243,15 +257,15 @@ def left_numbers(home: Path, run: str) -> list[int]:
     return numbers
 
 
-def test_a_run_on_a_frozen_host_is_cancelled_like_any_other(bench: Bench, running: ClusterProcesses) -> None:
-    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
-    pump_until_counted(bench, run_id, 500)
-    with frozen(running.agent("alpha").process.pid):
-        bench.queue.cancel(run_id)
-        bench.pump_until_idle()
-    detail = bench.detail(run_id)
+def test_a_run_on_a_frozen_host_is_cancelled_like_any_other(fragile_bench: Bench, fragile: ClusterProcesses) -> None:
+    run_id = submit(fragile_bench, fragile, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(fragile_bench, run_id, 500)
+    with frozen(fragile.agent("alpha").process.pid):
+        fragile_bench.queue.cancel(run_id)
+        fragile_bench.pump_until_idle()
+    detail = fragile_bench.detail(run_id)
     assert detail.row.status is RunStatus.CANCELLED and "had to be killed" not in detail.row.reason
     assert "Samples of its roles are left there" in detail.row.reason
-    assert eventually(lambda: "alpha" in hosts(running), 20)
-    collect(bench, running)
-    assert len(bench.numbers(run_id)) >= 500
+    assert eventually(lambda: "alpha" in hosts(fragile), 20)
+    collect(fragile_bench, fragile)
+    assert len(fragile_bench.numbers(run_id)) >= 500

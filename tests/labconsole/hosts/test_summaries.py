@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,14 @@ from labconsole.engine.spool import Block, SpoolSeriesWriter, SpoolWriter
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.samples.campaign_summary import CampaignSummary, campaign_summary
-from labconsole.hosts.samples.left_samples import collect_left
+from labconsole.hosts.samples.left_samples import LeftSamples, collect_left
 from labconsole.hosts.samples.sample_summaries import LARGEST_ERROR, Summaries, Summary, measures, summaries_of_spools
 from labconsole.hosts.samples.summary_result import summary_result
 from labconsole.model.placement import Placement
 from labconsole.model.series import Column, Series
 from labconsole.store.records import RunDetail, RunStatus
 from tests.helpers.practice import Bench
-from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 from tests.labconsole.hosts.host_runs import held, run
 
 SERIES = Series(
@@ -159,19 +159,16 @@ class Quiet:
     def hand_over(self, title: str, secret: object) -> None: ...
 
 
-@pytest.fixture(scope="module")
-def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
-    """A cluster with the hosts alpha and beta, of which the clock of beta is another one."""
-    with cluster(home) as found:
-        found.joins("alpha", home.parent / "alpha")
-        found.joins("beta", home.parent / "beta", clock_shift="5000000000000")
-        yield found
-
-
 def staying(bench: Bench, running: ClusterProcesses, count: int) -> RunDetail:
     """A run on both hosts, and on this computer, whose samples stay."""
     placed = [{"role": "counter-0", "host": "alpha"}, {"role": "counter-1", "host": "beta"}]
     return run(bench, running, placed, samples="stay", roles=3, count=count)
+
+
+def collect(bench: Bench, running: ClusterProcesses) -> LeftSamples:
+    """Collect what is left on the hosts for a database, so that the cluster is as it was."""
+    with Cluster(running.address, running.member()) as console:
+        return collect_left(console, bench.database, lambda sentence: None)
 
 
 def summarised(bench: Bench, running: ClusterProcesses, run_id: int) -> CampaignSummary:
@@ -202,8 +199,7 @@ def test_samples_stay_on_hosts_until_they_are_collected_and_the_summary_is_the_s
     here = next(role.host for role in detail.roles if role.name == "counter-2")
     on_hosts = summarised(bench, running, detail.row.id)
     assert counted(on_hosts) == {"alpha": 5000, "beta": 5000, here: 5000} and not on_hosts.missing
-    with Cluster(running.address, running.member()) as console:
-        collect_left(console, bench.database, lambda sentence: None)
+    collect(bench, running)
     assert held(running, "alpha") == held(running, "beta") == {}
     assert bench.detail(detail.row.id).row.metrics
     stored = summarised(bench, running, detail.row.id)
@@ -222,6 +218,7 @@ def test_a_host_that_is_gone_is_named_and_the_others_are_summarised(
     assert any("There is no host gamma" in sentence for sentence in found.missing)
     result = summary_result(found)
     assert result.warnings == found.missing and "gamma" not in result.data["scenarios"]["practice"]["hosts"]
+    collect(bench, running)
 
 
 def test_an_error_of_this_console_ends_the_summary(
@@ -232,22 +229,24 @@ def test_an_error_of_this_console_ends_the_summary(
     def call(self: Cluster, host: str, method: str, *arguments: Any, **options: Any) -> Any:
         raise AttributeError(method)
 
-    monkeypatch.setattr(Cluster, "call", call)
-    with pytest.raises(AttributeError):
+    with monkeypatch.context() as patch, pytest.raises(AttributeError):
+        patch.setattr(Cluster, "call", call)
         summarised(bench, running, detail.row.id)
+    collect(bench, running)
 
 
 def test_hosts_of_another_version_are_neither_summarised_nor_collected(
     bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     detail = staying(bench, running, 100)
-    monkeypatch.setattr("labconsole.hosts.cluster.__version__", "0.0.9")
     sentence = "alpha has version .* and this one has 0.0.9: install the same version on both"
-    assert re.search(sentence, " ".join(summarised(bench, running, detail.row.id).missing))
-    with Cluster(running.address, running.member()) as console:
-        found = collect_left(console, bench.database, lambda sentence: None)
-    assert not found.collected and re.search(sentence, " ".join(found.warnings))
-    assert detail.row.uuid in held(running, "alpha")
+    with monkeypatch.context() as patch:
+        patch.setattr("labconsole.hosts.cluster.__version__", "0.0.9")
+        assert re.search(sentence, " ".join(summarised(bench, running, detail.row.id).missing))
+        found = collect(bench, running)
+        assert not found.collected and re.search(sentence, " ".join(found.warnings))
+        assert detail.row.uuid in held(running, "alpha")
+    collect(bench, running)
 
 
 def test_samples_that_are_stored_in_part_are_summarised_where_they_are(
@@ -271,6 +270,5 @@ def test_samples_that_are_stored_in_part_are_summarised_where_they_are(
     found = summarised(bench, running, detail.row.id)
     assert 0 < stored < 50_000 and not found.missing
     assert {host: counted(found)[host] for host in ("alpha", "beta")} == {"alpha": 50_000, "beta": 50_000}
-    with Cluster(running.address, running.member()) as console:
-        collect_left(console, bench.database, lambda sentence: None)
+    collect(bench, running)
     assert len(bench.numbers(detail.row.id)) == 50_000

@@ -17,7 +17,11 @@ from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.run_store import EventRecord, SampleChunk, Store
+from tests.helpers.shared_once import copy_database
+from tests.helpers.stored_post_trial import spring_database
 
+SPRING = [*range(1, 11)]
+"""The runs of the spring campaign: two scenarios, five repeats."""
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OFFSET_NS = 1_795_176_000_000_000_000
 MESSAGES = Series(
@@ -41,6 +45,32 @@ PLACED = Placement(roles=(RoleRequest(role="sender", tag="obu"),)).stored()
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def spring(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of the spring campaign, not to be changed: runs 1 to 10 (`SPRING`)."""
+    return spring_database(tmp_path_factory)
+
+
+@pytest.fixture
+def spring_reader(spring: Path) -> Iterator[Reader]:
+    with Reader(spring) as opened:
+        yield opened
+
+
+@pytest.fixture
+def spring_store(spring: Path, tmp_path: Path) -> Iterator[Store]:
+    """A copy of it to be changed."""
+    with Store.open(copy_database(spring, tmp_path / "runs.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def changed_reader(spring_store: Store) -> Iterator[Reader]:
+    """Of that copy."""
+    with Reader(spring_store.path) as opened:
         yield opened
 
 

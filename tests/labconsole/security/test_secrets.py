@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import stat
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -100,8 +101,11 @@ def test_keyrings_that_keep_no_secret_safe_count_as_none(use_keyring: UseKeyring
 
 
 @pytest.mark.parametrize("backend", ["fail", "null"])
-def test_null_and_fail_backend_count_as_none(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+def test_null_and_fail_backend_count_as_none_and_start_no_process(
+    monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", f"keyring.backends.{backend}.Keyring")
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert not os_keyring.store("state-a", "secret")
     assert os_keyring.read("state-a") is None
 

@@ -28,7 +28,8 @@ assert _spec.loader is not None
 crash_writer: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(crash_writer)
 
-ROUNDS = 8
+ROUNDS = [2, pytest.param(8, marks=[pytest.mark.nightly])]
+"""How often two writers are killed; a fault that shows itself at rare moments is found by the nightly set alone."""
 HOLD_LOCK = (
     "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print('held', flush=True); input()"
 )
@@ -58,11 +59,12 @@ def assert_stored(database: Path, run_id: int, committed: int) -> None:
             np.testing.assert_array_equal(part[name], values)
 
 
-def test_what_a_killed_process_had_committed_is_there(database: Path) -> None:
-    """Two writers at a time on one database are killed at random moments, 16 kills in all."""
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_what_a_killed_process_had_committed_is_there(database: Path, rounds: int) -> None:
+    """Two writers at a time on one database are killed at random moments."""
     moments = random.Random(20261120)
     checked = 0
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         writers = [start(database, 100_000) for _ in range(2)]
         try:
             runs = [int(output(writer).readline()) for writer in writers]
@@ -78,7 +80,7 @@ def test_what_a_killed_process_had_committed_is_there(database: Path) -> None:
             complete = [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
             assert_stored(database, run_id, len(complete) + 1)
             checked += len(complete) + 1
-    assert checked > 2 * ROUNDS
+    assert checked > 2 * rounds
 
 
 def test_two_processes_take_turns(database: Path) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,38 +14,19 @@ from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
-from tests.helpers.signals import interruptible
+from tests.labconsole_amqp.command_line import run_command
+from tests.labconsole_amqp.embedded_broker import broker_command
 from tests.labconsole_amqp.lab import run
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
-COMMAND = [sys.executable, "-m", "labconsole.cli.main", "broker"]
-
-
-@contextmanager
-def broker(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, int]]]:
-    """The command, and its ports by scheme."""
-    with interruptible():
-        process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        ports = {}
-        for _ in range(1 + ("--tls" in arguments and "--port" in arguments)):
-            ready = re.fullmatch(r"Ready: (amqps?)://127\.0\.0\.1:(\d+), queues: .*\n", process.stdout.readline())
-            assert ready
-            ports[ready[1]] = int(ready[2])
-        yield process, ports
-    finally:
-        process.kill()
-        process.communicate()
-
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_several_queues_and_stops_in_order(number: signal.Signals) -> None:
-    with broker("--port", "0", "--queue", "one", "--queue", "two") as (process, ports):
+    with broker_command("--port", "0", "--queue", "one", "--queue", "two") as (process, ports):
         with connect(Endpoint("127.0.0.1", ports["amqp"])) as client:
             send_all(Sender(client, "one"), template(), 5)
             send_all(Sender(client, "two"), template(), 2)
@@ -65,7 +42,7 @@ def test_it_serves_several_queues_and_stops_in_order(number: signal.Signals) -> 
 
 
 def test_a_second_console_uses_it_over_tls_with_lab_identities(tmp_path: Path) -> None:
-    with broker("--tls", "--tls-port", "0", "--port", "0") as (_, ports):
+    with broker_command("--tls", "--tls-port", "0", "--port", "0") as (_, ports):
         outcome = run(tmp_path / "run", test=4, count=20, broker="external", port=ports["amqps"])
         assert outcome.failure is None
         assert (outcome.figures["received"], outcome.figures["failed_verifications"]) == (20, 0)
@@ -79,7 +56,7 @@ def test_identity_and_user_are_the_operators(pki: LabCa, tmp_path: Path) -> None
     password.write_text("secret\n")
     files = ("--certificate", str(server.certificate), "--key", str(server.key), "--trust", str(pki.ca_file))
     login = ("--user", "lab", "--password-file", str(password))
-    with broker("--tls", "--tls-port", "0", "--port", "0", *files, *login) as (_, ports):
+    with broker_command("--tls", "--tls-port", "0", "--port", "0", *files, *login) as (_, ports):
         tls = tls_of(client)
         connect(Endpoint("127.0.0.1", ports["amqps"], tls)).close()
         connect(Endpoint("127.0.0.1", ports["amqp"], username="lab", password="secret")).close()
@@ -101,8 +78,10 @@ def test_identity_and_user_are_the_operators(pki: LabCa, tmp_path: Path) -> None
         (("--port", "65536"), "--port: input should be less than or equal to 65535"),
     ],
 )
-def test_bad_usage_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
-    assert done.returncode in (1, 2)
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+def test_bad_usage_is_one_sentence(
+    arguments: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run_command(capsys, "broker", *arguments)
+    assert done.code in (1, 2)
+    assert sentence in done.err
+    assert "Traceback" not in done.err

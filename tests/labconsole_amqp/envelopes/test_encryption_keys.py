@@ -16,7 +16,7 @@ from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyType, generat
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.lab_encryption_keys import lab_encryption_key
-from tests.labconsole_amqp.lab import ProcessLab, run
+from tests.labconsole_amqp.lab import Lab, run
 
 CANARY = "canary-9d1c"
 LATTICE, HYBRID = EncryptionKeyType.ML_KEM_768, EncryptionKeyType.ML_KEM_768_X25519
@@ -71,7 +71,7 @@ def test_a_run_with_the_operators_key_asks_for_its_passphrase(type: EncryptionKe
     assert request.source.must_be_asked() and "the receiver's encryption key" in request.purpose
     for other in ({"test": 3}, {"envelope": "compact"}, {"receiver_encryption_key": str(tmp_path / "missing")}):
         assert not list(AmqpTrial().secrets(AmqpParameters.model_validate({**settings, **other})))
-    lab = ProcessLab(tmp_path / "run", secrets={request.key: Secret(CANARY)})
+    lab = Lab(tmp_path / "run", secrets={request.key: Secret(CANARY)})
     outcome = lab.run(count=5, payload="small", **settings)
     assert outcome.failure is None
     assert set(outcome.verdicts.values()) == {"pass"}

@@ -122,6 +122,7 @@ class TestFaults:
                 opened.pump(end - time.monotonic())
             send_all(Sender(opened, "q"), template(), 1)
 
+    @pytest.mark.serial
     def test_wake_ends_a_pump_from_another_thread(self, connection: Connection) -> None:
         timer = threading.Timer(0.1, connection.wake)
         timer.start()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,42 +22,20 @@ from labconsole_amqp.wire.template import Template
 from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import PAYLOAD, template
-from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
-
-pytestmark = pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
-
-CLIENT = "State A"
-QUEUES = tuple(f"q{number}" for number in range(6))
-
-
-@dataclass(frozen=True)
-class Foreign:
-    """The broker, and endpoints of its ports."""
-
-    broker: RealBroker
-    pki: LabCa
-    plain: Endpoint
-    secure: Endpoint
-
-
-@pytest.fixture(scope="module")
-def fresh_queues(foreign: Foreign) -> Iterator[str]:
-    return map(foreign.broker.address, QUEUES)
+from tests.labconsole_amqp.real_broker import USER
+from tests.labconsole_amqp.shared_rabbitmq import SENDER, SharedRabbitmq
 
 
 @pytest.fixture
-def queue(fresh_queues: Iterator[str]) -> str:
+def queue(rabbitmq: SharedRabbitmq) -> str:
     """A queue for each test: RabbitMQ may pass messages to a pre-settled receiver that has just gone."""
-    return next(fresh_queues)
+    return rabbitmq.fresh_queue()
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
-    folder = tmp_path_factory.mktemp("foreign")
-    pki = LabCa(folder / "pki")
-    server, client = pki.issue("broker"), pki.issue(CLIENT, encrypted=True)
-    with RealBroker("rabbitmq", folder, queues=QUEUES, clients=(CLIENT,), trust=pki.ca_file, identity=server) as broker:
-        yield Foreign(broker, pki, broker.plain, broker.secure(tls_of(client)))
+def secure(rabbitmq: SharedRabbitmq) -> Endpoint:
+    """The port with TLS, as a client that the broker knows."""
+    return rabbitmq.secure(rabbitmq.sender)
 
 
 def send_all(sender: Sender, message: Template, count: int) -> None:
@@ -69,13 +46,13 @@ def send_all(sender: Sender, message: Template, count: int) -> None:
     assert sender.drain(5) == 0
 
 
-@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls-external"])
+@pytest.mark.parametrize("over_tls", [False, True], ids=["plain", "tls-external"])
 @pytest.mark.parametrize("settled", [False, True], ids=["acknowledged", "pre-settled"])
 def test_messages_arrive_in_order_and_a_learned_form_is_fast(
-    foreign: Foreign, queue: str, secure: bool, settled: bool
+    rabbitmq: SharedRabbitmq, secure: Endpoint, queue: str, over_tls: bool, settled: bool
 ) -> None:
     """RabbitMQ fills the header in; the rest of the message stays ours, so its form can be learned."""
-    with connect(foreign.secure if secure else foreign.plain) as connection:
+    with connect(secure if over_tls else rabbitmq.plain) as connection:
         receiver = Receiver(connection, queue, settled=settled, templates=[template()])
         sender = Sender(connection, queue, settled=settled)
         send_all(sender, template(), 2000)
@@ -99,9 +76,9 @@ def test_messages_arrive_in_order_and_a_learned_form_is_fast(
         assert 0 < slow <= 200
 
 
-def test_a_second_reader_decodes_a_large_message(foreign: Foreign, queue: str) -> None:
+def test_a_second_reader_decodes_a_large_message(secure: Endpoint, queue: str) -> None:
     payload = bytes(65 + n % 26 for n in range(42_708))
-    with connect(foreign.secure) as connection:
+    with connect(secure) as connection:
         send_all(Sender(connection, queue), template(payload), 3)
         receiver = Receiver(connection, queue)
         deadline = time.monotonic() + 10
@@ -113,8 +90,8 @@ def test_a_second_reader_decodes_a_large_message(foreign: Foreign, queue: str) -
                 assert message.body == payload.decode()
 
 
-def test_a_queue_that_is_not_empty_is_seen_and_drained(foreign: Foreign, queue: str) -> None:
-    with connect(foreign.plain) as connection:
+def test_a_queue_that_is_not_empty_is_seen_and_drained(rabbitmq: SharedRabbitmq, queue: str) -> None:
+    with connect(rabbitmq.plain) as connection:
         assert probe_queue_depth(connection, queue) == 0
         send_all(Sender(connection, queue), template(), 20)
         assert probe_queue_depth(connection, queue, limit=100) == 20
@@ -122,23 +99,22 @@ def test_a_queue_that_is_not_empty_is_seen_and_drained(foreign: Foreign, queue: 
         assert probe_queue_depth(connection, queue) == 0
 
 
-def test_a_missing_queue(foreign: Foreign) -> None:
+def test_a_missing_queue(rabbitmq: SharedRabbitmq) -> None:
     """RabbitMQ reports it to receivers only; a sender's messages vanish: the queue is checked before."""
-    missing = foreign.broker.address("nowhere")
-    with connect(foreign.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
+    missing = rabbitmq.broker.address("nowhere")
+    with connect(rabbitmq.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
         Receiver(connection, missing)
-    with connect(foreign.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
+    with connect(rabbitmq.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
         probe_queue_depth(connection, missing)
 
 
 @pytest.fixture(scope="module")
-def refusals(foreign: Foreign) -> Mapping[str, Future[str]]:
+def refusals(rabbitmq: SharedRabbitmq) -> Mapping[str, Future[str]]:
     """Its refusals of a wrong password and of an unknown name; each takes 3 s."""
-    unknown = foreign.pki.issue("State X")
-    tls = tls_of(unknown)
+    plain = rabbitmq.plain
     endpoints = {
-        "password": Endpoint(foreign.plain.host, foreign.plain.port, username=USER, password="wrong"),
-        "name": Endpoint(foreign.secure.host, foreign.secure.port, tls),
+        "password": Endpoint(plain.host, plain.port, username=USER, password="wrong"),
+        "name": rabbitmq.secure(rabbitmq.unknown),
     }
 
     def refusal(what: str) -> str:
@@ -153,21 +129,21 @@ def test_a_wrong_password(refusals: Mapping[str, Future[str]]) -> None:
     assert "wrong user name or password" in refusals["password"].result()
 
 
-def test_a_client_without_authentication_is_refused(foreign: Foreign) -> None:
+def test_a_client_without_authentication_is_refused(rabbitmq: SharedRabbitmq) -> None:
     with pytest.raises(UserError, match=r"without|does not offer SASL ANONYMOUS"):
-        connect(Endpoint(foreign.plain.host, foreign.plain.port))
+        connect(Endpoint(rabbitmq.plain.host, rabbitmq.plain.port))
 
 
-def test_a_client_certificate_is_required(foreign: Foreign) -> None:
+def test_a_client_certificate_is_required(rabbitmq: SharedRabbitmq, secure: Endpoint) -> None:
     with pytest.raises(UserError, match="requires a client certificate"):
-        connect(Endpoint(foreign.secure.host, foreign.secure.port, TlsSettings(trust=foreign.pki.ca_file)))
+        connect(Endpoint(secure.host, secure.port, TlsSettings(trust=rabbitmq.ca_file)))
 
 
-def test_a_foreign_client_certificate(foreign: Foreign, tmp_path: Path) -> None:
-    unknown = LabCa(tmp_path, "Another CA").issue(CLIENT)
-    tls = tls_of(unknown, trust=foreign.pki.ca_file)
+def test_a_foreign_client_certificate(rabbitmq: SharedRabbitmq, secure: Endpoint, tmp_path: Path) -> None:
+    unknown = LabCa(tmp_path, "Another CA").issue(SENDER)
+    tls = tls_of(unknown, trust=rabbitmq.ca_file)
     with pytest.raises(UserError, match=r"refused our client certificate .* does not know the CA"):
-        connect(Endpoint(foreign.secure.host, foreign.secure.port, tls))
+        connect(Endpoint(secure.host, secure.port, tls))
 
 
 def test_a_certificate_whose_name_the_broker_does_not_know(refusals: Mapping[str, Future[str]]) -> None:

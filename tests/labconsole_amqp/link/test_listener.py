@@ -40,10 +40,8 @@ from tests.labconsole_amqp.amqp_frames import (
     frame,
 )
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
-from tests.labconsole_amqp.link.test_revocation import States, states
 from tests.labconsole_amqp.link_transfer import await_credit, send_all, template
-
-__all__ = ["states"]
+from tests.labconsole_amqp.states import States
 
 LARGE = template(b"x" * 300_000)
 """In several frames."""

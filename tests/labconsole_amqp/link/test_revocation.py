@@ -6,9 +6,8 @@ import base64
 import socket
 import ssl
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,84 +18,21 @@ from proton import ConnectionException, Message, SSLDomain
 from proton.utils import BlockingConnection, LinkDetached
 
 from labconsole.errors import UserError
-from labconsole.paths import HOME_VARIABLE, pki_dir
-from labconsole.security.identities import IdentityFiles, load_identity
+from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_identities import lab_identities
-from labconsole.security.pki.identities import NamedIdentities, files_of
-from labconsole.security.pki.keys import make_key
-from labconsole.security.pki.records import Origin, TrustKind
-from labconsole.security.pki.snapshot import identity_named
-from labconsole.security.pki.store import PkiStore
+from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import Secret
-from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crl_issuing import Revoked, issue_crl
-from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.validity import Validity
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
-from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import Check, CheckName, CheckResult
 from labconsole_amqp.trial.connection_check import check_connection
-from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for
-from tests.labconsole_amqp.broker.test_broker_command import broker as broker_command
-from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_command, serving
 from tests.labconsole_amqp.lab import Lab
-
-
-@dataclass
-class States:
-    """Alpha with two clients, Beta with a broker; each trusts the other's root."""
-
-    store: PkiStore
-    alpha: OwnState
-    beta: OwnState
-    beta_trusts_alpha: int = 0
-
-    def named(self, state: OwnState, name: str, profile: CertificateProfile = CertificateProfile.STATE) -> None:
-        made = make_key(self.store.directory, KeyType.RSA_2048)
-        with self.store.change() as change:
-            change.add_key(state.state.id, name, made.private.public_key(), made.place)
-            certificate = issue_for(state.issuer, made.private, name, profile)
-            change.name_identity(name, change.add_certificate(certificate, origin=Origin.ISSUED).id)
-
-    def files(self, name: str) -> IdentityFiles:
-        """The files of an identity as the database is now; revoked or not."""
-        snapshot = self.store.snapshot()
-        return files_of(identity_named(name, snapshot.identities), snapshot, self.store.directory)
-
-    def tls(self, name: str) -> TlsSettings:
-        identity = load_identity(self.files(name), name, lambda _: None)
-        return TlsSettings(identity, server_name="localhost")
-
-    def crl(self, state: OwnState, *names: str) -> None:
-        """The next CRL of a State's CA, in which the certificates of these identities are revoked."""
-        snapshot = self.store.snapshot()
-        now = datetime.now(UTC)
-        serials = [
-            snapshot.certificate_by_id[identity_named(name, snapshot.identities).certificate].certificate.serial_number
-            for name in names
-        ]
-        revoked = [Revoked(serial, now, x509.ReasonFlags.key_compromise) for serial in serials]
-        number = 1 + len(snapshot.crls)
-        with self.store.change() as change:
-            change.add_crl(issue_crl(state.issuer, revoked, number, VALID), state.root.id)
-
-
-@pytest.fixture
-def states(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[States]:
-    monkeypatch.setenv(HOME_VARIABLE, str(own_home))
-    with PkiStore.open(pki_dir()) as store:
-        made = States(store, OwnState(store, "Alpha"), OwnState(store, "Beta"))
-        made.named(made.alpha, "alpha-client")
-        made.named(made.alpha, "alpha-second")
-        made.named(made.beta, "beta-client")
-        made.named(made.beta, "beta-broker", CertificateProfile.TLS_SERVER)
-        with store.change() as change:
-            change.trust(made.alpha.state.id, made.beta.root.id, TrustKind.ROOT, "by the test")
-            trust = change.trust(made.beta.state.id, made.alpha.root.id, TrustKind.ROOT, "by the test")
-        made.beta_trusts_alpha = trust.id
-        yield made
+from tests.labconsole_amqp.run_judgements import refusals
+from tests.labconsole_amqp.states import States
 
 
 def broker(states: States) -> BrokerSettings:
@@ -302,8 +238,7 @@ def test_a_hardened_envelope_refuses_each_message_of_a_signer_that_was_revoked(s
     settings |= {"sender_passphrase_file": str(sender.passphrase_file)}
     outcome = Lab(tmp_path / "run").run(test=3, count=5, payload="small", **settings)
     assert outcome.failure is None
-    refused = {reason: int(metric.value) for reason, metric in outcome.labelled("failed_verifications").items()}
-    assert refused == {"signer's certificate refused": 5}
+    assert refusals(outcome) == {"signer's certificate refused": 5}
     assert outcome.verdicts["all messages were accepted"] == "fail"
     assert "the certificate of alpha-client is revoked" in outcome.events_named("refused")[0].message
 

@@ -226,7 +226,9 @@ class TestQueueProbe:
         assert probe_queue_depth(connection, "q", quiet_s=0.2) == 0
 
 
-@pytest.mark.parametrize(("messages", "limit_mb"), [(100_000, 8), pytest.param(1_000_000, 16, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    ("messages", "limit_mb"), [(100_000, 8), pytest.param(1_000_000, 16, marks=pytest.mark.nightly)]
+)
 def test_memory_does_not_grow(messages: int, limit_mb: int) -> None:
     """A few MB are the messages in the broker's queue; a leak of a hundred bytes a message would be 10 or 100 MB."""
     with broker_process() as (process, endpoint), connect(endpoint) as opened:

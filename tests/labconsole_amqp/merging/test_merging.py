@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,15 +12,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from labconsole.cli.exit_codes import CHECK_FAILED, FINISHED
 from labconsole.clock_comparison import COMPARED, HOST_COMPARED, ClockComparison, Offset, host_offsets
-from labconsole.engine.operation_process import Outcome
+from labconsole.errors import UserError
 from labconsole.model.metrics import Verdict
+from labconsole.model.operation import OperationContext
 from labconsole.model.series import Event, Level
 from labconsole.store.encoding import sha256_hex
 from labconsole.store.evidence_check import verify
@@ -32,21 +32,27 @@ from labconsole.store.run_store import Store
 from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
-from labconsole_amqp.merging.merge_operation import newest_pair
+from labconsole_amqp.merging.merge_operation import MergeParameters, MergeRuns, newest_pair
 from labconsole_amqp.merging.merged_samples import BothEnds, End
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.latency import clock_uncertainty_ns
 from labconsole_amqp.wire.envelope_layout import layout_of
-from tests.helpers.operations import Operations
+from tests.helpers.shared_once import shared_once
 from tests.helpers.signals import interruptible
 from tests.labconsole_amqp.merging.two_sites import DRIFT_PPM, Site, by_shifted_clock, finish
-from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
+from tests.labconsole_amqp.real_broker import USER
+from tests.labconsole_amqp.shared_rabbitmq import CLOCK_QUEUE, SharedRabbitmq
+
+pytestmark = pytest.mark.timeout(600)
+"""Two consoles, each a process with processes, are started by the first test."""
 
 COUNT, TAKEN, SENT_TWICE = 800, 5, 2
+_NO_CONTEXT = cast(OperationContext, None)
+"""A merge reports nothing on its way."""
 
 
 @contextmanager
-def embedded(folder: Path) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+def embedded() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
     """`labconsole broker` as a process, which has clock queues for each queue."""
     command = [sys.executable, "-m", "labconsole.cli.main", "broker", "--port", "0", "--queue", "q"]
     with interruptible():
@@ -62,49 +68,65 @@ def embedded(folder: Path) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
         process.communicate()
 
 
-@contextmanager
-def rabbitmq(folder: Path) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+def through_rabbitmq(rabbitmq: SharedRabbitmq) -> tuple[Endpoint, dict[str, Any]]:
     """RabbitMQ, with clock queues of another name."""
-    if (reason := missing("rabbitmq")) is not None:
-        pytest.skip(reason)
-    with RealBroker("rabbitmq", folder, queues=("q", "times", "times-reply")) as broker:
-        login = {"username": USER, "password_file": str(broker.password_file)}
-        place = {"address": broker.address("q"), "clock_queue": broker.address("times"), "port": broker.port}
-        yield broker.plain, {**place, **login}
+    broker = rabbitmq.broker
+    login = {"username": USER, "password_file": str(broker.password_file)}
+    place = {"address": rabbitmq.fresh_queue(), "clock_queue": broker.address(CLOCK_QUEUE), "port": broker.port}
+    return broker.plain, {**place, **login}
 
 
-BROKERS = {"embedded": embedded, "rabbitmq": rabbitmq}
+ONE_BROKER = pytest.mark.parametrize("trial", ["embedded"], indirect=True)
+"""For what does not depend on the broker."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What both consoles have reported, and the sender's, which has both runs: 1 is its own."""
+    """Both consoles after a trial. The sender's database has its own run as 1, the other one as 2, and 3 of both."""
 
     sites: dict[str, Site]
-    reported: dict[str, dict[str, Any]]
+
+    @classmethod
+    def stored(cls, folder: Path) -> Trial:
+        """The trial in a folder."""
+        return cls({mode: Site(mode, folder) for mode in ("sender", "receiver")})
 
     @property
     def database(self) -> Path:
         return self.sites["sender"].database
 
 
-@pytest.fixture(scope="module", params=list(BROKERS))
-def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    """A third client takes messages out of the queue, and returns some of them twice."""
-    folder = tmp_path_factory.mktemp("sites")
-    sites = {mode: Site(mode, folder) for mode in ("sender", "receiver")}
-    with BROKERS[request.param](folder) as (endpoint, place):
-        settings = {**place, "broker": "external", "test": 1, "count": COUNT, "loop": "open", "rate": 200.0}
-        settings |= {"numbered": True, "patience": 3.0, "wait_for_peer": 60.0}
-        runs = [sites["sender"].begin(settings)]
-        time.sleep(1)
-        runs.append(sites["receiver"].begin(settings))
-        _disturb(endpoint, place["address"])
-        reported = finish(runs, (FINISHED, CHECK_FAILED))
-    for command in (["bundle", "1", str(folder / "receiver.lcz")], ["import", str(folder / "receiver.lcz")]):
-        done = sites["receiver" if command[0] == "bundle" else "sender"].command(*command)
+def record_trial(folder: Path, endpoint: Endpoint, place: dict[str, Any]) -> None:
+    """Play it and merge the runs. A third client takes messages out of the queue, and returns some of them twice."""
+    sites = Trial.stored(folder).sites
+    settings = {**place, "broker": "external", "test": 1, "count": COUNT, "loop": "open", "rate": 200.0}
+    settings |= {"numbered": True, "patience": 3.0, "wait_for_peer": 60.0}
+    runs = [sites["sender"].begin(settings)]
+    time.sleep(1)
+    runs.append(sites["receiver"].begin(settings))
+    _disturb(endpoint, place["address"])
+    finish(runs, (FINISHED, CHECK_FAILED))
+    bundle = str(folder / "receiver.lcz")
+    steps = (("receiver", "bundle", "1", bundle), ("sender", "import", bundle), ("sender", "merge", "2", "1"))
+    for mode, *arguments in steps:
+        done = sites[mode].command(*arguments)
         assert done.returncode == 0, done.stderr
-    return Trial(sites, dict(zip(sites, reported, strict=True)))
+
+
+@pytest.fixture(scope="module", params=["embedded", "rabbitmq"])
+def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """It is played once per test run; tests that write copy its database."""
+    if request.param == "rabbitmq":
+        place = through_rabbitmq(request.getfixturevalue("rabbitmq"))
+
+    def record(folder: Path) -> None:
+        if request.param == "rabbitmq":
+            record_trial(folder, *place)
+        else:
+            with embedded() as at:
+                record_trial(folder, *at)
+
+    return Trial.stored(shared_once(tmp_path_factory, f"amqp-trial-{request.param}", record))
 
 
 def _disturb(endpoint: Endpoint, address: str) -> None:
@@ -123,9 +145,7 @@ def _disturb(endpoint: Endpoint, address: str) -> None:
 
 
 def merged(trial: Trial) -> RunDetail:
-    """The merged run, which the command has made."""
-    done = trial.sites["sender"].command("merge", "2", "1")
-    assert done.returncode == 0, done.stderr
+    """The merged run, which the command has created."""
     with Reader(trial.database) as reader:
         return reader.run(3)
 
@@ -187,6 +207,7 @@ def test_receivers_times_are_those_of_the_senders_clock_within_the_uncertainty(t
     assert 0 < found["latency_p50"] < 1000, "without correction it would be 7 s and more"
 
 
+@ONE_BROKER
 def test_hosts_of_one_name_at_both_consoles_are_two(trial: Trial) -> None:
     ends = []
     with Reader(trial.database) as reader:
@@ -230,38 +251,41 @@ def test_the_merged_run_names_both_runs_and_can_be_verified(trial: Trial) -> Non
     assert checks["preflight: trial id"].result == checks["preflight: clock offset"].result == "pass"
 
 
-def test_a_second_merge_gives_the_same_run_in_either_order(trial: Trial) -> None:
-    merged(trial)
-    again = trial.sites["sender"].command("merge", "1", "2", "--json")
+@ONE_BROKER
+def test_a_second_merge_gives_the_same_run_in_either_order(trial: Trial, tmp_path: Path) -> None:
+    _copy(trial, Site("sender", tmp_path).database)
+    again = Site("sender", tmp_path).command("merge", "1", "2", "--json")
     result = json.loads(again.stdout)
     assert (result["run"], result["new"]) == (3, False)
-    with Reader(trial.database) as reader:
+    with Reader(Site("sender", tmp_path).database) as reader:
         assert [row.id for row in reader.runs()] == [3, 2, 1]
 
 
+@ONE_BROKER
 def test_the_window_suggests_the_two_runs_of_one_trial(trial: Trial) -> None:
-    merged(trial)
     assert newest_pair(trial.database) == (1, 2)
     assert newest_pair(trial.sites["receiver"].database) is None
 
 
 def refused(database: Path, run: int, other: int) -> str:
     """The sentence of a merge that is refused and changes nothing."""
-    operations = Operations()
-    try:
-        end = operations.do("amqp.merge", run=run, other=other, db=str(database))
-    finally:
-        operations.close()
-    assert end.outcome is Outcome.FAILED
+    with pytest.raises(UserError) as refusal:
+        MergeRuns().run(MergeParameters(run=run, other=other, db=str(database)), _NO_CONTEXT)
     with Reader(database) as reader:
         assert max(row.id for row in reader.runs()) == 2
-    return end.sentence
+    return str(refusal.value)
+
+
+def _copy(trial: Trial, copy: Path) -> None:
+    """A copy of the sender's database with what is still in its write-ahead log."""
+    with closing(sqlite3.connect(trial.database)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
 
 
 def _changed(trial: Trial, folder: Path, *statements: str) -> Path:
     """A copy of the database with both runs, changed and sealed again by someone who knows how."""
     copy = folder / "copy.db"
-    shutil.copy(trial.database, copy)
+    _copy(trial, copy)
     with Store.open(copy) as store, store.writer.transaction() as connection:
         connection.exec_driver_sql("DELETE FROM run WHERE id = 3")
         for statement in statements:
@@ -294,11 +318,11 @@ REFUSED = [
 SESSION = [sentence for _, sentence in REFUSED].index("compared clocks in different sessions")
 
 
+@ONE_BROKER
 @pytest.mark.parametrize(("statements", "sentence"), REFUSED, ids=[one[1] for one in REFUSED])
 def test_runs_that_are_not_two_ends_of_one_trial_are_refused(
     trial: Trial, tmp_path: Path, statements: list[str], sentence: str
 ) -> None:
-    merged(trial)
     copy = _changed(trial, tmp_path, *statements)
     with Reader(copy) as reader:
         unhashed = [fault for run in (1, 2) for fault in verify(reader, run).faults]
@@ -309,15 +333,15 @@ def test_runs_that_are_not_two_ends_of_one_trial_are_refused(
     assert sentence in refused(copy, 1, 2)
 
 
+@ONE_BROKER
 def test_the_window_suggests_no_pair_of_different_sessions(trial: Trial, tmp_path: Path) -> None:
     """As where a trial was repeated with one trial id, and the other console's bundle is of another repeat."""
-    merged(trial)
     copy = _changed(trial, tmp_path, REFUSED[SESSION][0][0])
     assert newest_pair(copy) is None
 
 
+@ONE_BROKER
 def test_one_run_twice_and_a_changed_run_are_refused(trial: Trial, tmp_path: Path) -> None:
-    merged(trial)
     copy = _changed(trial, tmp_path)
     assert "choose one run of a console that plays the sender only" in refused(copy, 1, 1)
     with closing(sqlite3.connect(copy)) as raw, raw:

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QPushButton
 from labconsole_amqp.panel.messaging import AmqpPanel
 from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.pages import opened_trial
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import kept_panels, module_window, shared, shown_window, theme
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = ["kept_panels", "module_window", "shared", "shown_window", "theme"]
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 
@@ -18,8 +18,8 @@ OF_A_BROKER = ("host", "port", "username", "password_file", "leftover", "queue_d
 
 
 @pytest.fixture
-def panel(window: MainWindow) -> AmqpPanel:
-    found = opened_trial(window, "amqp.messaging")
+def panel(shown_window: MainWindow) -> AmqpPanel:
+    found = opened_trial(shown_window, "amqp.messaging")
     assert isinstance(found, AmqpPanel)
     return found
 

@@ -8,9 +8,9 @@ from pytestqt.qtbot import QtBot
 from labconsole_amqp.panel.messaging import AmqpPanel
 from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.pages import opened_trial
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import kept_panels, module_window, shared, shown_window, theme
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = ["kept_panels", "module_window", "shared", "shown_window", "theme"]
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 
@@ -21,8 +21,8 @@ def facts(panel: AmqpPanel) -> dict[str, str]:
     return {fact.name: fact.value for fact in panel.facts(panel.form.parameters)}
 
 
-def test_facts_of_drawn_sizes_are_means_with_the_range(window: MainWindow, qtbot: QtBot) -> None:
-    panel = opened_trial(window, "amqp.messaging")
+def test_facts_of_drawn_sizes_are_means_with_the_range(shown_window: MainWindow, qtbot: QtBot) -> None:
+    panel = opened_trial(shown_window, "amqp.messaging")
     assert isinstance(panel, AmqpPanel)
     panel.form.set_values({"payload": "fpl-tac", "count": 1000})
     assert facts(panel) == {
@@ -38,8 +38,8 @@ def test_facts_of_drawn_sizes_are_means_with_the_range(window: MainWindow, qtbot
     assert facts(panel)["Payload, mean"].endswith("(11 B to 42,708 B)")
 
 
-def test_only_the_parameters_of_the_distribution_are_shown(window: MainWindow, qtbot: QtBot) -> None:
-    panel = opened_trial(window, "amqp.messaging")
+def test_only_the_parameters_of_the_distribution_are_shown(shown_window: MainWindow, qtbot: QtBot) -> None:
+    panel = opened_trial(shown_window, "amqp.messaging")
     names = ("payload", "smallest_size", "median_size", "share_small", "size_seed")
 
     def shown(choice: str) -> list[str]:

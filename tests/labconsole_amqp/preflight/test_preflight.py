@@ -29,7 +29,7 @@ from labconsole_amqp.series import PREFLIGHT
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import foreign_authority, write_identity
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-from tests.labconsole_amqp.lab import Outcome, ProcessLab, run
+from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.link_transfer import send_all, template
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -46,7 +46,7 @@ def results(outcome: Outcome) -> dict[str, str]:
 
 
 def test_a_run_over_tls_has_a_verdict_of_each_check_with_evidence_of_each_end(tmp_path: Path) -> None:
-    outcome = ProcessLab(tmp_path / "run").run(test=2, count=20, senders=2, numbered=True)
+    outcome = Lab(tmp_path / "run").run(test=2, count=20, senders=2, numbered=True)
     assert outcome.failure is None
     checks = preflight(outcome)
     others = {CheckName.TRIAL_ID, CheckName.OTHER_CERTIFICATE}  # of two consoles, and of ends without a broker

@@ -31,7 +31,7 @@ class Context:
 def test_the_signer_is_read_once_and_reported_once_expired(
     days: tuple[int, int], reported: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signer = LabCa(tmp_path).issue("signer", days=days).certificate
+    signer = LabCa(tmp_path).issue("signer", days=days, of_rsa=True).certificate
     read: list[Path] = []
     load = message_protection.load_certificates
     monkeypatch.setattr(message_protection, "load_certificates", lambda path: read.append(path) or load(path))

@@ -9,7 +9,7 @@ import pytest
 
 from labconsole.security.lab_identities import STATE_A, lab_identities
 from labconsole.security.private_files import PRIVATE_KEY_MARK
-from tests.labconsole_amqp.lab import ProcessLab
+from tests.labconsole_amqp.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -26,7 +26,7 @@ def hash_of(path: Path) -> str:
 def test_payload_and_certificates_are_copied_and_private_keys_are_not(tmp_path: Path) -> None:
     payload = tmp_path / "payload.txt"
     payload.write_text("flight plan")
-    outcome = ProcessLab(tmp_path / "run").run(test=4, count=5, payload=str(payload))
+    outcome = Lab(tmp_path / "run").run(test=4, count=5, payload=str(payload))
     assert (outcome.failure, outcome.figures["lost"]) == (None, 0)
     lab = lab_identities()
     public = [payload, lab.authority_file, lab.files(STATE_A).certificate]
@@ -40,7 +40,7 @@ def test_a_certificate_file_that_holds_its_key_is_read_in_place(tmp_path: Path) 
     combined.touch(0o600)
     combined.write_bytes(own.certificate.read_bytes() + own.key.read_bytes())
     settings = {"sender_certificate": combined, "sender_key": combined, "sender_passphrase_file": own.passphrase_file}
-    outcome = ProcessLab(tmp_path / "run").run(
+    outcome = Lab(tmp_path / "run").run(
         test=4, count=5, payload="small", **{name: str(path) for name, path in settings.items()}
     )
     assert (outcome.failure, outcome.figures["lost"]) == (None, 0)

@@ -31,7 +31,9 @@ def test_each_setting_comes_near_to_the_rate() -> None:
     assert "a real link needs less loss" in result.text
 
 
-@pytest.mark.parametrize("size", [1, 11, 237, 1 << 20])
+@pytest.mark.parametrize(
+    "size", [1, 237, 1 << 18, *(pytest.param(size, marks=pytest.mark.nightly) for size in (11, 1 << 20))]
+)
 def test_messages_of_any_size_are_calculated(size: int) -> None:
     alone = 2e6 / 8 * 1448 / 1500 / size
     result = fitted(rate=alone / 2, size=size)

@@ -1,4 +1,8 @@
-"""`labconsole shape-link` as root: a shaped lab and a shaped interface, and nothing left of either, however it ends."""
+"""`labconsole shape-link` as root: a shaped lab and a shaped interface, and nothing left of either, however it ends.
+
+They are in the nightly set, which alone finds what the kernel does with the commands; the commands themselves are
+compared in `test_tc_commands`.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ import fcntl
 
 from labconsole_amqp.shaping.kernel_link import has_rights
 
+pytestmark = pytest.mark.nightly
 COMMAND = [sys.executable, "-m", "labconsole.cli.main", "shape-link"]
 NAMESPACES = ("labconsole-client", "labconsole-broker")
 PROBE = "labconsole-test"

@@ -13,8 +13,9 @@ from labconsole.model.operation import Result
 from labconsole_amqp.shaping.shape_operation import ShapeLink, ShapeLinkParameters
 from labconsole_amqp.shaping.tc_commands import Interface, OneWay, lines
 from tests.helpers.capabilities import without_capabilities
+from tests.labconsole_amqp.command_line import run_command
 
-COMMAND = [sys.executable, "-m", "labconsole.cli.main", "shape-link"]
+COMMAND = "shape-link"
 LAB = """\
 ip netns add labconsole-client
 ip netns add labconsole-broker
@@ -89,7 +90,11 @@ def test_without_rights_the_commands_are_shown_and_the_exit_code_is_1() -> None:
         fcntl.flock(file, fcntl.LOCK_EX)  # its tests set up the lab that must not be there
         done = without_capabilities(
             lambda: subprocess.run(
-                [*COMMAND, "lab", "--link-rate-down", "8"], capture_output=True, text=True, timeout=60, check=False
+                [sys.executable, "-m", "labconsole.cli.main", COMMAND, "lab", "--link-rate-down", "8"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
             )
         )
         assert done.returncode == 1
@@ -99,9 +104,7 @@ def test_without_rights_the_commands_are_shown_and_the_exit_code_is_1() -> None:
 
 
 @pytest.mark.parametrize("name", ["-x", "a b", "eth0;reboot", "sixteen-letters0"])
-def test_a_name_that_no_interface_has_is_refused(name: str) -> None:
-    done = subprocess.run(
-        [*COMMAND, f"--client-interface={name}"], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert "--client-interface: " in done.stderr
+def test_a_name_that_no_interface_has_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    done = run_command(capsys, COMMAND, f"--client-interface={name}")
+    assert done.code == 2
+    assert "--client-interface: " in done.err

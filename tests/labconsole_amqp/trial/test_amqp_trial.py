@@ -2,58 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
-from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole.security.lab_identities import STATE_A, STATE_B
+from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.receiver import Receiver
-from labconsole_amqp.link.sender import Sender
-from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import ReceiverEnd
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.wire.envelope import MessageParts, Protection, encode, message_number
 from labconsole_amqp.wire.payload import load_payload
-from labconsole_amqp.wire.sign_encrypt import rsa_private_key, seal
-from tests.labconsole_amqp.lab import Lab, Outcome, run
+from labconsole_amqp.wire.sign_encrypt import seal
+from tests.labconsole_amqp.lab import Lab, run
+from tests.labconsole_amqp.other_clients import endpoint, injecting, state_key
+from tests.labconsole_amqp.run_judgements import (
+    ALWAYS,
+    CRYPTO,
+    PAYLOADS,
+    SIZES,
+    SIZES_IN_ANNOTATIONS,
+    all_good,
+    refusals,
+)
 
 pytestmark = pytest.mark.usefixtures("lab_home")
-
-PAYLOADS = ("small", "fpl-tac", "fpl-fixm")
-SIZES = {
-    1: (56, 282, 42_756),
-    2: (56, 282, 42_756),
-    3: (426, 652, 43_126),
-    4: (829, 1_053, 43_536),
-}
-SIZES_IN_ANNOTATIONS = {3: (438, 664, 43_138), 4: (841, 1_065, 43_548)}
-ALWAYS = {
-    "connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration",
-    "received_size", "throughput", "queue_time_mean", "queue_time_min", "queue_time_p50", "queue_time_p90",
-    "queue_time_p99", "queue_time_p999", "queue_time_max", "sent", "received", "lost", "duplicated", "unknown",
-    "out_of_order", "failed_verifications",
-}  # fmt: skip
-CRYPTO = {1: set(), 2: set(), 3: {"sign_time", "verify_time"}}
-CRYPTO[4] = CRYPTO[3] | {"encrypt_time", "decrypt_time"}
-
-
-def all_good(outcome: Outcome, sent: int) -> None:
-    """Everything arrived once, in order, and was accepted."""
-    figures = outcome.figures
-    assert outcome.failure is None
-    assert (figures["sent"], figures["received"]) == (sent, sent)
-    assert [figures[name] for name in ("lost", "duplicated", "unknown", "out_of_order", "failed_verifications")] == [
-        0
-    ] * 5
-    assert set(outcome.verdicts.values()) == {"pass"}
-    ends = {event.data["end"] for event in outcome.events_named("work done") if event.source.startswith("receiver")}
-    assert ends == {ReceiverEnd.COMPLETE if outcome.parameters.receivers == 1 else ReceiverEnd.QUIET}
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -196,31 +171,6 @@ def test_messages_received_by_another_client_are_lost_and_the_run_still_ends(tmp
     assert outcome.events_named("work done")[-1].source == "broker"
 
 
-def endpoint(lab: Lab, *, tls: bool = False) -> Endpoint:
-    """The embedded broker of a run in progress; with TLS, as State B."""
-    info = lab.context._roles[0].ready()
-    settings = TlsSettings(lab_identities().identity(STATE_B)) if tls else None
-    return Endpoint(info["host"], info["port"], tls=settings)
-
-
-def injecting(messages: list[tuple[bytes, int]], *, tls: bool) -> Callable[[Lab], None]:
-    """Put messages (and the offsets of their stamps) into the queue from a second connection during a run."""
-
-    def inject(lab: Lab) -> None:
-        with connect(endpoint(lab, tls=tls)) as connection:
-            sender = Sender(connection, "labconsole")
-            for message, stamp_offset in messages:
-                while not len(sender.send_messages([message], stamp_offset)):
-                    sender.pump(0.1)
-            assert sender.drain(5) == 0
-
-    return inject
-
-
-def state_key(name: str) -> RSAPrivateKey:
-    return rsa_private_key(lab_identities().identity(name).load_private_key(), name)
-
-
 def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Path) -> None:
     payload = load_payload("fpl-tac").data
     wrong = encode(seal(payload, Protection.SIGNED, state_key(STATE_B)))
@@ -230,8 +180,7 @@ def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Pa
     lab = Lab(tmp_path / "run", during=injecting(forged, tls=True))
     outcome = lab.run(test=3, count=60, loop="open", rate=100.0)
     assert outcome.failure is None
-    reasons = {reason: int(metric.value) for reason, metric in outcome.labelled("failed_verifications").items()}
-    assert reasons == {"signature wrong": 2, "signature missing": 1, "payload differs": 1, "malformed": 1}
+    assert refusals(outcome) == {"signature wrong": 2, "signature missing": 1, "payload differs": 1, "malformed": 1}
     assert outcome.figures["failed_verifications"] == 5
     assert outcome.figures["lost"] == 0
     assert outcome.verdicts["all messages arrived"] == "pass"
@@ -247,7 +196,7 @@ def test_test_4_refuses_what_is_signed_but_not_encrypted_or_not_for_this_receive
     for_another = encode(seal(payload, Protection.SIGNED_ENCRYPTED, key, key.public_key()))
     lab = Lab(tmp_path / "run", during=injecting([open_body, for_another], tls=True))
     outcome = lab.run(test=4, count=50, loop="open", rate=100.0)
-    assert {r: int(m.value) for r, m in outcome.labelled("failed_verifications").items()} == {"decryption failed": 2}
+    assert refusals(outcome) == {"decryption failed": 2}
     assert outcome.figures["lost"] == 0
 
 

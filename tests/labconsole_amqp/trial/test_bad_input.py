@@ -18,20 +18,13 @@ from pydantic import ValidationError
 
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import ProfileError, load_profile
-from labconsole.security.identities import IdentityFiles, load_identity
-from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole_amqp.broker.embedded_broker import BrokerSettings
-from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.link.connection import Endpoint
-from labconsole_amqp.link.server_handshake import Access
-from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import full_sentence
 from labconsole_amqp.roles import role_settings
-from tests.helpers.authorities import new_authority
-from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
-from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
+from tests.labconsole_amqp.run_files import Files, identity, login, serving_files, through
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -45,87 +38,13 @@ def sentence(outcome: Outcome) -> str:
     return outcome.failure
 
 
-class Files:
-    """Certificates of two States and brokers, good and bad ones, created once."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.authority = new_authority("Test CA")
-        self.foreign = foreign_authority()
-        self.broker = write_identity(folder, "broker", self.authority, CertificateProfile.TLS_SERVER)
-        self.sender = write_identity(folder, "state-x", self.authority)
-        self.receiver = write_identity(folder, "state-y", self.authority)
-        self.expired = write_identity(folder, "expired", self.authority, validity=EXPIRED)
-        self.unknown = write_identity(folder, "unknown", self.foreign)
-        self.expired_broker = write_identity(
-            folder, "expired-broker", self.authority, CertificateProfile.TLS_SERVER, EXPIRED
-        )
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    return Files(tmp_path_factory.mktemp("files"))
-
-
-def tls_settings(own: IdentityFiles, trust: IdentityFiles) -> TlsSettings:
-    return TlsSettings(load_identity(own, "the test's end"), trust.trust)
-
-
-@contextmanager
-def broker(own: IdentityFiles, files: Files, **limits: int) -> Iterator[RunningBroker]:
-    """A broker with a TLS and a plain port; it accepts user `operator`, and certificates of the test CA."""
-    settings = BrokerSettings(
-        queues=("q",),
-        tls_port=0,
-        tls=tls_settings(own, files.broker),
-        access=Access(anonymous=False, users={"operator": "right"}),
-        limits=QueueLimits(**limits),
-    )
-    with serving(settings) as running:
-        yield running
-
-
-@pytest.fixture
-def good_broker(files: Files) -> Iterator[RunningBroker]:
-    with broker(files.broker, files) as running:
-        yield running
-
-
-def through(serving: RunningBroker, files: Files, test: int, **more: Any) -> dict[str, Any]:
-    """Parameters of a run through an external broker, all right so far."""
-    settings: dict[str, Any] = {
-        "broker": "external",
-        "host": "127.0.0.1",
-        "port": serving.ports.tls if test >= 2 else serving.ports.plain,
-        "address": "q",
-        "test": test,
-        "count": 20,
-        "trust": str(files.broker.trust),
-    }
-    return settings | identity("sender", files.sender) | identity("receiver", files.receiver) | more
-
-
-def identity(role: str, own: IdentityFiles) -> dict[str, str]:
-    return {
-        f"{role}_certificate": str(own.certificate),
-        f"{role}_key": str(own.key),
-        f"{role}_passphrase_file": str(own.passphrase_file),
-    }
-
-
-def login(folder: Path, password: str) -> dict[str, str]:
-    path = folder / "password"
-    path.touch(0o600)
-    path.write_text(password)
-    return {"username": "operator", "password_file": str(path)}
-
-
 def test_the_run_that_the_faults_are_applied_to_is_good_without_them(
-    good_broker: RunningBroker, files: Files, tmp_path: Path
+    files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
     for test in (1, 4):
         outcome = run(
-            tmp_path / str(test), **through(good_broker, files, test, **(login(tmp_path, "right") if test == 1 else {}))
+            tmp_path / str(test),
+            **through(files_broker, files, test, **(login(tmp_path, "right") if test == 1 else {})),
         )
         assert outcome.failure is None
         assert outcome.figures["lost"] == 0
@@ -156,74 +75,75 @@ class TestConnecting:
             f"The broker 127.0.0.1:{port} refused the connection: is the broker running, and on this port?"
         )
 
-    def test_a_port_that_speaks_something_else(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        plain_to_tls = through(good_broker, files, 1, port=good_broker.ports.tls)
+    def test_a_port_that_speaks_something_else(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        plain_to_tls = through(files_broker, files, 1, port=files_broker.ports.tls)
         assert "is a TLS port, and Test 1 has no TLS" in sentence(run(tmp_path / "a", **plain_to_tls))
-        tls_to_plain = through(good_broker, files, 2, port=good_broker.ports.plain)
+        tls_to_plain = through(files_broker, files, 2, port=files_broker.ports.plain)
         assert "does not speak TLS: use its TLS port" in sentence(run(tmp_path / "b", **tls_to_plain))
 
-    def test_a_wrong_password(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 1, **login(tmp_path, "wrong")))
+    def test_a_wrong_password(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        outcome = run(tmp_path / "run", **through(files_broker, files, 1, **login(tmp_path, "wrong")))
         assert "refused user operator: wrong user name or password" in sentence(outcome)
 
-    def test_a_missing_password(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 1, username="operator"))
+    def test_a_missing_password(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        outcome = run(tmp_path / "run", **through(files_broker, files, 1, username="operator"))
         assert "There is no passphrase for user operator" in sentence(outcome)
 
     def test_a_password_file_that_others_can_read(
-        self, good_broker: RunningBroker, files: Files, tmp_path: Path
+        self, files_broker: RunningBroker, files: Files, tmp_path: Path
     ) -> None:
-        settings = through(good_broker, files, 1, **login(tmp_path, "right"))
+        settings = through(files_broker, files, 1, **login(tmp_path, "right"))
         Path(settings["password_file"]).chmod(0o644)
         assert "password" in sentence(run(tmp_path / "run", **settings))
 
-    def test_a_queue_that_is_missing(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 2, address="elsewhere"))
+    def test_a_queue_that_is_missing(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        outcome = run(tmp_path / "run", **through(files_broker, files, 2, address="elsewhere"))
         assert "has no queue elsewhere: create it there, or correct the address" in sentence(outcome)
 
 
 class TestTls:
-    def test_the_wrong_authority(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 2, trust=str(files.unknown.trust)))
+    def test_the_wrong_authority(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        outcome = run(tmp_path / "run", **through(files_broker, files, 2, trust=str(files.unknown.trust)))
         assert re.search(r"certificate of 127.0.0.1:\d+ is not trusted by .*unknown.trust.pem", sentence(outcome))
 
     def test_a_broker_whose_certificate_has_expired(self, files: Files, tmp_path: Path) -> None:
-        with broker(files.expired_broker, files) as running:
+        with serving_files(files.expired_broker, files) as running:
             outcome = run(tmp_path / "run", **through(running, files, 2))
         assert "has expired: the broker needs a new one" in sentence(outcome)
 
-    def test_a_certificate_for_another_name(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 2, server_name="swim.example"))
+    def test_a_certificate_for_another_name(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        outcome = run(tmp_path / "run", **through(files_broker, files, 2, server_name="swim.example"))
         assert "is not for swim.example" in sentence(outcome)
 
     def test_a_client_certificate_of_a_foreign_authority(
-        self, good_broker: RunningBroker, files: Files, tmp_path: Path
+        self, files_broker: RunningBroker, files: Files, tmp_path: Path
     ) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 2, **identity("sender", files.unknown)))
+        outcome = run(tmp_path / "run", **through(files_broker, files, 2, **identity("sender", files.unknown)))
         assert "refused our client certificate" in sentence(outcome)
         assert "unknown.pem" in sentence(outcome)
 
     def test_a_client_certificate_that_has_expired(
-        self, good_broker: RunningBroker, files: Files, tmp_path: Path
+        self, files_broker: RunningBroker, files: Files, tmp_path: Path
     ) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 2, **identity("receiver", files.expired)))
+        outcome = run(tmp_path / "run", **through(files_broker, files, 2, **identity("receiver", files.expired)))
         assert re.search(r"certificate of the receiver, .*expired\.pem, expired on \d{4}-\d\d-\d\d", sentence(outcome))
-        assert not good_broker.refused, "it is named before the broker sees it"
+        assert not files_broker.refused, "it is named before the broker sees it"
 
 
 class TestIdentities:
-    def test_a_wrong_passphrase(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        settings = through(good_broker, files, 2, sender_passphrase_file=str(files.receiver.passphrase_file))
+    def test_a_wrong_passphrase(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        settings = through(files_broker, files, 2, sender_passphrase_file=str(files.receiver.passphrase_file))
         assert "passphrase" in sentence(run(tmp_path / "run", **settings))
 
-    def test_a_key_of_another_certificate(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        settings = through(good_broker, files, 2, **identity("sender", files.receiver))
+    def test_a_key_of_another_certificate(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        settings = through(files_broker, files, 2, **identity("sender", files.receiver))
         settings["sender_certificate"] = str(files.sender.certificate)
         assert "does not belong to the certificate" in sentence(run(tmp_path / "run", **settings))
 
-    def test_a_missing_file(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        settings = through(good_broker, files, 2, sender_certificate=str(tmp_path / "none.pem"))
-        assert "none.pem does not exist: check the path." in sentence(run(tmp_path / "run", **settings))
+    def test_a_missing_file(self, files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+        settings = through(files_broker, files, 2, sender_certificate=str(tmp_path / "none.pem"))
+        failure = sentence(run(tmp_path / "run", **settings))
+        assert "none.pem cannot be read (No such file or directory): check its name." in failure
 
     @pytest.mark.parametrize(
         ("settings", "expected"),
@@ -284,6 +204,9 @@ class TestPayload:
         )
 
 
+_ENDS = ("sender-0", "receiver-0")
+
+
 def killing(role: str) -> Callable[[Lab], None]:
     """Kill a role's process once messages flow."""
 
@@ -294,10 +217,11 @@ def killing(role: str) -> Callable[[Lab], None]:
     return kill
 
 
-@pytest.mark.parametrize("role", ("broker", "sender-0", "receiver-0"))
+@pytest.mark.parametrize("role", ("broker", *(pytest.param(name, marks=pytest.mark.nightly) for name in _ENDS)))
 def test_a_role_that_is_killed_in_mid_run_fails_it_with_everything_measured_until_then(
     role: str, tmp_path: Path
 ) -> None:
+    """The nightly set also kills either end; a soak's sender is killed in each set."""
     lab = ProcessLab(tmp_path / "run", during=killing(role))
     outcome = lab.run(count=100_000, loop="open", rate=400.0)
     kept = "what was measured until then is kept"
@@ -325,7 +249,7 @@ def test_an_external_broker_that_is_killed_in_mid_run(tmp_path: Path) -> None:
 
 
 def test_a_full_queue_ends_the_run_after_the_timeout(tmp_path: Path, files: Files) -> None:
-    with broker(files.broker, files, messages=10) as running:
+    with serving_files(files.broker, files, messages=10) as running:
         settings = through(running, files, 2, count=50, mode="sender", patience=1.0, wait_for_peer=1.0)
         assert "no receiver empties it" in sentence(run(tmp_path / "run", **settings))
 

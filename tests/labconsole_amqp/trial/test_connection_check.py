@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from labconsole_amqp.trial.connection_check import check_connection, step
 from labconsole_ui.theme.theme import Theme, ThemeMode
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, write_identity
+from tests.labconsole_amqp.command_line import run_command
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.link_transfer import send_all, template
 
@@ -136,25 +135,20 @@ def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure:
     assert not secure.refused
 
 
-def test_the_command_prints_the_steps(secure: RunningBroker) -> None:
-    command = [sys.executable, "-m", "labconsole.cli.main", "test-connection", "--host", "127.0.0.1", "--queue", "q"]
+def test_the_command_prints_the_steps(secure: RunningBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("test-connection", "--host", "127.0.0.1", "--queue", "q")
     port = str(secure.ports.tls)
-    done = subprocess.run(
-        [*command, "--port", port, "--set", "test=2", "--set", "mode=receiver"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Receiver, link: May receive from the queue q" in done.stdout
-    wrong = subprocess.run([*command, "--port", "70000"], capture_output=True, text=True, timeout=60)
-    assert wrong.returncode == 2
-    assert "--port: input should be less than or equal to 65535" in wrong.stderr
+    done = run_command(capsys, *command, "--port", port, "--set", "test=2", "--set", "mode=receiver")
+    assert (done.code, done.err) == (0, "")
+    assert "Receiver, link: May receive from the queue q" in done.out
+    wrong = run_command(capsys, *command, "--port", "70000")
+    assert wrong.code == 2
+    assert "--port: input should be less than or equal to 65535" in wrong.err
     faulty = [["--port", port, "--set", "test"], ["--port", port, "--set", "test=5"]]
     for arguments, sentence in zip(faulty, ("test is not of the form KEY=VALUE", "test: input should be"), strict=True):
-        done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert sentence in done.stderr
+        done = run_command(capsys, *command, *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert sentence in done.err
 
 
 @pytest.fixture

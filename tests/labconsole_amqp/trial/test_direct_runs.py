@@ -24,17 +24,12 @@ from labconsole_amqp.trial import messaging_run
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.messaging_run import connect_command
 from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
-from tests.labconsole_amqp.link.test_revocation import States, states
-from tests.labconsole_amqp.trial.test_amqp_trial import all_good
-from tests.labconsole_amqp.trial.test_identities_by_name import CANARY, named
-from tests.labconsole_amqp.trial.test_reconnect import PACED, cutting, nothing_lost
-from tests.labconsole_amqp.trial.test_shaped_link import SHAPED, whole
+from tests.labconsole_amqp.lab import SHAPED, Lab, Outcome, ProcessLab
+from tests.labconsole_amqp.other_clients import PACED, cutting
+from tests.labconsole_amqp.run_judgements import all_arrived, all_good, nothing_lost
+from tests.labconsole_amqp.states import NAMES, States, name_identity
 
-__all__ = ["states"]
-
-NAMED = {"sender_identity": "alpha-client", "receiver_identity": "beta-client", "broker_identity": "beta-broker"}
-
+CANARY = "canary-61b0"
 AT_A_RATE = {"loop": "open", "rate": 150.0}
 
 
@@ -101,7 +96,7 @@ class TestRuns:
         "more",
         [
             {"loop": "open", "rate": 500.0, "count": 100},
-            {"loop": "both", "full_speed": 0.5, "open_loop": 0.5, "rate": 200.0},
+            {"loop": "both", "full_speed": 0.2, "open_loop": 0.3, "rate": 200.0},
             {"settlement": "pre-settled", "count": 500},
             {"credit": 1, "count": 50},
             {"count": 60, "warm_up": 40},
@@ -121,19 +116,19 @@ class TestRuns:
 
     def test_another_key_signs_each_message(self, tmp_path: Path) -> None:
         pool = {"test": 3, "envelope": "cose", "payload": "small", "message_keys": "pool", "count": 20}
-        outcome = ProcessLab(tmp_path / "run").run(broker="none", **pool)
+        outcome = run(tmp_path / "run", **pool)
         all_good(outcome, 20)
         assert outcome.figures["keys_generated"] == 21
 
     def test_a_full_link_bounds_the_run(self, tmp_path: Path) -> None:
         outcome = run(tmp_path / "run", test=4, payload="fpl-fixm", count=8, warm_up=2, **SHAPED)
-        whole(outcome, 10)
+        all_arrived(outcome, 10)
         assert outcome.figures["link_use"] > 50 and outcome.figures["throughput"] < 8
 
     def test_a_delay_is_part_of_connecting_and_passed_once_by_a_message(self, tmp_path: Path) -> None:
         delayed = {**SHAPED, "link_rate": 50.0, "link_delay": 40.0}
         outcome = run(tmp_path / "run", loop="open", rate=50.0, count=25, **delayed)
-        whole(outcome, 25)
+        all_arrived(outcome, 25)
         assert outcome.figures["connect_time"] >= 2 * 80 and 40 <= outcome.figures["latency_min"] < 80
 
     def test_a_cancelled_run_ends_soon(self, tmp_path: Path) -> None:
@@ -186,7 +181,7 @@ class TestReconnect:
     def test_no_message_is_lost_with_a_connection(
         self, relay: list[CutRelay], test: int, numbered: bool, tmp_path: Path
     ) -> None:
-        pace = {**PACED, "count": 3_000} if test < 3 else {"loop": "open", "rate": 300.0, "count": 600}
+        pace = {**PACED, "count": 3_000} if test < 3 else {"loop": "open", "rate": 300.0, "count": 300}
         lab = Lab(tmp_path / "run", during=lambda lab: cutting(relay[0], 3, pace["count"] // 5)(lab))
         outcome = lab.run(broker="none", test=test, numbered=numbered, reconnect=20.0, **pace)
         nothing_lost(outcome, pace["count"])
@@ -229,7 +224,7 @@ class TestNamedIdentities:
     def test_the_named_identity_listens(self, states: States, tmp_path: Path) -> None:
         states.crl(states.alpha)
         states.crl(states.beta)
-        outcome = run(tmp_path / "run", test=4, count=20, payload="small", **NAMED)
+        outcome = run(tmp_path / "run", test=4, count=20, payload="small", **NAMES)
         all_good(outcome, 20)
         checks = preflight(outcome)
         assert "Sender: beta-broker," in checks["other end's certificate"].reason
@@ -242,7 +237,7 @@ class TestNamedIdentities:
             lab.until("received", 10)
             states.crl(states.alpha, "alpha-client")
 
-        outcome = Lab(tmp_path / "run", during=change).run(broker="none", test=2, count=300, **NAMED, **AT_A_RATE)
+        outcome = Lab(tmp_path / "run", during=change).run(broker="none", test=2, count=300, **NAMES, **AT_A_RATE)
         all_good(outcome, 300)
         assert not outcome.events_named(IDENTITIES_USED)
 
@@ -254,18 +249,18 @@ class TestNamedIdentities:
         trust.write_bytes(sender.trust.read_bytes())
         by_file = {"sender_certificate": str(sender.certificate), "sender_key": str(sender.key), "trust": str(trust)}
         by_file |= {"sender_passphrase_file": str(sender.passphrase_file), "sender_identity": ""}
-        outcome = run(tmp_path / "run", test=2, count=5, **NAMED | by_file)
+        outcome = run(tmp_path / "run", test=2, count=5, **NAMES | by_file)
         assert "the certificate of alpha-client is revoked" in str(outcome.failure)
         assert "alpha-client is revoked" in outcome.events_named("refused client")[0].message
 
     def test_a_passphrase_that_the_operator_knows_opens_the_key_of_the_port(
         self, states: States, tmp_path: Path
     ) -> None:
-        named(states.store, states.beta, states.beta, "asked", CertificateProfile.TLS_SERVER, passphrase=CANARY)
-        settings = {"broker": "none", "test": 2, "count": 5, **NAMED, "broker_identity": "asked"}
+        name_identity(states.store, states.beta, states.beta, "asked", CertificateProfile.TLS_SERVER, passphrase=CANARY)
+        settings = {"broker": "none", "test": 2, "count": 5, **NAMES, "broker_identity": "asked"}
         requests = AmqpTrial().secrets(AmqpParameters.model_validate(settings))
         (asked,) = [request for request in requests if request.source.must_be_asked()]
-        lab = ProcessLab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
+        lab = Lab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
         all_good(lab.run(**settings), 5)
         kept = [path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()]
         assert kept and not [octets for octets in kept if CANARY.encode() in octets]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,13 @@ from pydantic import ValidationError
 
 from labconsole.model.validation_faults import fault_sentence
 from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
-from labconsole_amqp.link.connection import connect
-from labconsole_amqp.link.receiver import Receiver
-from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
-from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.protected_message import decode_protected
 from tests.labconsole_amqp.lab import Lab, run
-from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
+from tests.labconsole_amqp.other_clients import replaying
+from tests.labconsole_amqp.run_judgements import all_good, as_drawn, refusals
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -27,10 +23,15 @@ pytestmark = pytest.mark.usefixtures("lab_home")
 @pytest.mark.parametrize("test", (3, 4))
 @pytest.mark.parametrize("envelope", HARDENED)
 def test_each_envelope_carries_a_run(envelope: EnvelopeFormat, test: int, tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", test=test, envelope=envelope.value, count=30, numbered=True)
-    all_good(outcome, 30)
-    payload = len(load_payload("fpl-tac").data)
-    assert outcome.figures["sent_size"] == pytest.approx(outcome.parameters.message_size(payload), abs=1)
+    """One payload where messages are signed, drawn sizes where they are encrypted too."""
+    sizes = {"message_sizes": "uniform", "smallest_size": 10, "largest_size": 3_000} if test == 4 else {}
+    outcome = run(tmp_path / "run", test=test, envelope=envelope.value, count=30, numbered=True, **sizes)
+    if sizes:
+        as_drawn(outcome, 30)
+    else:
+        all_good(outcome, 30)
+        payload = len(load_payload("fpl-tac").data)
+        assert outcome.figures["sent_size"] == pytest.approx(outcome.parameters.message_size(payload), abs=1)
     wanted = {"sign_time", "verify_time"} | ({"encrypt_time", "decrypt_time"} if test == 4 else set())
     assert wanted <= outcome.figures.keys()
     example = decode_protected(outcome.artefacts["message.amqp"])
@@ -53,33 +54,12 @@ def test_the_sources_envelope_is_warned_about_and_others_are_not() -> None:
     assert "seed-2025" not in warned(test=2) + warned(test=4, envelope="compact")
 
 
-def replaying(count: int) -> Callable[[Lab], None]:
-    """Take the next messages from the queue while a run is in progress, and send each of them twice."""
-
-    def replay(lab: Lab) -> None:
-        with connect(endpoint(lab, tls=True)) as connection:
-            thief = Receiver(connection, "labconsole", window=count)
-            taken: list[bytes] = []
-            while len(taken) < count:
-                taken += thief.receive(count - len(taken), 0.1).raw.values()
-            thief.close()
-            sender = Sender(connection, "labconsole")
-            for message in taken * 2:
-                while not len(sender.send_messages([message], layout_of(message).stamp.start)):
-                    sender.pump(0.1)
-            assert sender.drain(5) == 0
-
-    return replay
-
-
 @pytest.mark.parametrize("test", (3, 4))
 def test_replays_are_refused_and_counted(test: int, tmp_path: Path) -> None:
     lab = Lab(tmp_path / "run", during=replaying(5))
     outcome = lab.run(test=test, envelope="compact", count=150, loop="open", rate=300.0, numbered=True, patience=2.0)
     assert outcome.failure is None
-    assert {reason: metric.value for reason, metric in outcome.labelled("failed_verifications").items()} == {
-        "replayed": 5
-    }
+    assert refusals(outcome) == {"replayed": 5}
     assert (outcome.figures["lost"], outcome.figures["duplicated"]) == (0, 5)
     assert outcome.verdicts["all messages were accepted"] == "fail"
 
@@ -107,7 +87,7 @@ def test_several_senders_and_receivers_count_their_messages_each(tmp_path: Path)
 
 def test_both_phases_continue_the_numbers(tmp_path: Path) -> None:
     outcome = run(
-        tmp_path / "run", test=3, envelope="cose", numbered=True, loop="both", full_speed=0.6, open_loop=0.6, rate=50.0
+        tmp_path / "run", test=3, envelope="cose", numbered=True, loop="both", full_speed=0.2, open_loop=0.4, rate=50.0
     )
     assert outcome.failure is None
     assert outcome.figures["failed_verifications"] == outcome.figures["lost"] == 0

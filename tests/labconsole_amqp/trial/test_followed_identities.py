@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography import x509
@@ -15,30 +14,15 @@ from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import issue
-from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.roles.message_openers import MessageOpeners, Opener
 from labconsole_amqp.series import OUTCOMES
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage
 from labconsole_amqp.wire.sign_encrypt import Outcome as Opened
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState
 from tests.labconsole_amqp.lab import Lab, Outcome
-from tests.labconsole_amqp.link.test_revocation import States, states
-from tests.labconsole_amqp.trial.test_identities_by_name import named
+from tests.labconsole_amqp.states import FOLLOWED, States, name_identity, prepared_identity
 
-__all__ = ["states"]
-
-COUNT = 300
-SETTINGS: dict[str, Any] = {
-    "test": 3,
-    "payload": "small",
-    "loop": "open",
-    "rate": 200.0,
-    "count": COUNT,
-    "patience": 2.0,
-    "sender_identity": "alpha-client",
-    "receiver_identity": "beta-client",
-    "broker_identity": "beta-broker",
-}
+COUNT = FOLLOWED["count"]
 
 
 def run(folder: Path, change: Callable[[], None], **settings: object) -> Outcome:
@@ -48,16 +32,15 @@ def run(folder: Path, change: Callable[[], None], **settings: object) -> Outcome
         lab.until("received", 50)
         change()
 
-    return Lab(folder, during=during).run(**SETTINGS | settings)
+    return Lab(folder, during=during).run(**FOLLOWED | settings)
 
 
 @pytest.mark.parametrize("reconnect", [0.0, 5.0])
 def test_a_sender_moves_to_its_new_certificate_and_loses_nothing(
     states: States, reconnect: float, tmp_path: Path
 ) -> None:
-    outcome = run(
-        tmp_path / "run", lambda: states.named(states.alpha, "alpha-client"), reconnect=reconnect, numbered=True
-    )
+    renew = states.prepared(states.alpha, "alpha-client")
+    outcome = run(tmp_path / "run", renew, reconnect=reconnect, numbered=True)
     assert outcome.failure is None, outcome.failure
     (moved,) = outcome.events_named("connected again")
     assert moved.source == "sender-0"
@@ -85,9 +68,7 @@ def test_a_distrusted_root_ends_the_connection_of_its_clients(states: States, tm
 
 
 def test_roles_keep_what_they_have_where_the_new_key_cannot_be_opened(states: States, tmp_path: Path) -> None:
-    def change() -> None:
-        named(states.store, states.alpha, states.alpha, "alpha-client", passphrase="no one is asked")
-
+    change = prepared_identity(states.store, states.alpha, states.alpha, "alpha-client", passphrase="no one is asked")
     outcome = run(tmp_path / "run", change)
     assert outcome.failure is None, outcome.failure
     (kept,) = outcome.events_named("identities kept")
@@ -98,18 +79,18 @@ def test_roles_keep_what_they_have_where_the_new_key_cannot_be_opened(states: St
 
 
 def test_a_change_of_other_identities_disturbs_no_role(states: States, tmp_path: Path) -> None:
-    outcome = run(
-        tmp_path / "run", lambda: states.named(states.beta, "beta-other", CertificateProfile.TLS_SERVER), test=2
-    )
+    change = states.prepared(states.beta, "beta-other", CertificateProfile.TLS_SERVER)
+    outcome = run(tmp_path / "run", change, test=2)
     assert outcome.failure is None, outcome.failure
     assert not outcome.events_named("certificates changed") and not outcome.events_named("identities used")
 
 
 def test_a_broker_that_keeps_its_key_still_follows_crls(states: States, tmp_path: Path) -> None:
+    profile = CertificateProfile.TLS_SERVER
+    replace = prepared_identity(states.store, states.beta, states.beta, "beta-broker", profile, passphrase="none")
+
     def change() -> None:
-        kind = KeyType.P_256  # an RSA key is made in a second, or in two, on a busy machine: the run may be over then
-        profile = CertificateProfile.TLS_SERVER
-        named(states.store, states.beta, states.beta, "beta-broker", profile, kind, passphrase="none")
+        replace()
         states.crl(states.alpha, "alpha-client")
 
     outcome = run(tmp_path / "run", change)
@@ -125,7 +106,7 @@ def test_what_changes_before_t0_reaches_the_roles(states: States, tmp_path: Path
             return not self._over.is_set()
 
     lab = Early(tmp_path / "run", during=lambda _: states.crl(states.alpha, "alpha-client"))
-    outcome = lab.run(**SETTINGS)
+    outcome = lab.run(**FOLLOWED)
     assert outcome.failure is not None and "is revoked" in outcome.failure
 
 
@@ -144,10 +125,12 @@ def test_nothing_is_encrypted_to_a_revoked_certificate(states: States, tmp_path:
 def test_a_new_certificate_after_a_revocation_restores_the_connection(states: States, tmp_path: Path) -> None:
     """As after a compromise of the key: the CRL comes first."""
 
+    renew = states.prepared(states.alpha, "alpha-client")
+
     def change() -> None:
         states.crl(states.alpha, "alpha-client")
         time.sleep(0.5)
-        states.named(states.alpha, "alpha-client")
+        renew()
 
     outcome = run(tmp_path / "run", change, reconnect=10.0, numbered=True)
     assert outcome.failure is None, outcome.failure
@@ -158,7 +141,7 @@ def test_messages_of_a_distrusted_root_are_refused_without_a_crl(states: States,
     """The signer's State is another one than that of the connections, so that these stay."""
     with PkiStore.open(pki_dir()) as store:
         gamma = OwnState(store, "Gamma")
-        named(store, gamma, gamma, "gamma-signer")
+        name_identity(store, gamma, gamma, "gamma-signer")
         with store.change() as change:
             trust = change.trust(states.beta.state.id, gamma.root.id, TrustKind.ROOT, "by the test")
 

@@ -11,10 +11,9 @@ from cryptography import x509
 from pydantic import ValidationError
 
 from labconsole.paths import HOME_VARIABLE, pki_dir
-from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_amqp.parameters import AmqpParameters
@@ -22,28 +21,10 @@ from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.identities import RoleName, RunIdentities
 from labconsole_amqp.trial.messaging_run import role_specs
 from tests.labconsole.security.pki.pki_lab import OwnState, issue_for
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
+from tests.labconsole_amqp.lab import Lab, Outcome
+from tests.labconsole_amqp.states import NAMES, name_identity
 
-NAMES = {"sender_identity": "alpha-client", "receiver_identity": "beta-client", "broker_identity": "beta-broker"}
 CANARY = "canary-61b0"
-
-
-def named(
-    store: PkiStore,
-    holder: OwnState,
-    issuer: OwnState,
-    name: str,
-    profile: CertificateProfile = CertificateProfile.STATE,
-    type: KeyType = KeyType.RSA_2048,
-    passphrase: str | None = None,
-) -> None:
-    """An identity of `holder` by a certificate of `issuer`'s CA."""
-    source, secret = (None, None) if passphrase is None else (SecretSource(), Secret(passphrase))
-    made = make_key(store.directory, type, source, secret)
-    with store.change() as change:
-        change.add_key(holder.state.id, name, made.private.public_key(), made.place)
-        certificate = issue_for(issuer.issuer, made.private, name, profile)
-        change.name_identity(name, change.add_certificate(certificate, origin=Origin.ISSUED).id)
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +34,17 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch, PkiStore.open(home / "pki") as store:
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         alpha, beta = OwnState(store, "Alpha"), OwnState(store, "Beta")
-        named(store, alpha, beta, "alpha-client")
-        named(store, beta, beta, "beta-client")
-        named(store, beta, beta, "beta-broker", CertificateProfile.TLS_SERVER)
-        named(store, alpha, alpha, "alpha-unknown")
-        named(store, beta, beta, "beta-ec", type=KeyType.P_256)
-        named(store, beta, beta, "beta-ml-dsa", CertificateProfile.TLS_CLIENT, KeyType.ML_DSA_44)
-        named(store, alpha, beta, "alpha-ec", type=KeyType.P_256)
-        named(store, alpha, alpha, "alpha-signer")
-        named(store, beta, beta, "beta-reader")
-        named(store, beta, beta, "beta-reader-asked", passphrase=CANARY)
-        named(store, beta, beta, "beta-asked", type=KeyType.P_256, passphrase=CANARY)
+        name_identity(store, alpha, beta, "alpha-client")
+        name_identity(store, beta, beta, "beta-client")
+        name_identity(store, beta, beta, "beta-broker", CertificateProfile.TLS_SERVER)
+        name_identity(store, alpha, alpha, "alpha-unknown")
+        name_identity(store, beta, beta, "beta-ec", type=KeyType.P_256)
+        name_identity(store, beta, beta, "beta-ml-dsa", CertificateProfile.TLS_CLIENT, KeyType.ML_DSA_44)
+        name_identity(store, alpha, beta, "alpha-ec", type=KeyType.P_256)
+        name_identity(store, alpha, alpha, "alpha-signer")
+        name_identity(store, beta, beta, "beta-reader")
+        name_identity(store, beta, beta, "beta-reader-asked", passphrase=CANARY)
+        name_identity(store, beta, beta, "beta-asked", type=KeyType.P_256, passphrase=CANARY)
         key = generate(KeyType.P_256)
         with store.change() as change:
             change.trust(alpha.state.id, beta.root.id, TrustKind.ROOT, "by the test")
@@ -209,7 +190,7 @@ def test_the_passphrase_of_a_message_key_is_asked_for(tmp_path: Path) -> None:
     requests = AmqpTrial().secrets(AmqpParameters.model_validate({**NAMES, **settings}))
     (asked,) = [one for one in requests if one.source.must_be_asked()]
     assert asked.purpose.startswith("the key of the receiver's messages (identity beta-reader-asked), ")
-    lab = ProcessLab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
+    lab = Lab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
     assert lab.run(count=5, payload="small", **(NAMES | settings)).failure is None
     not_encrypted = AmqpParameters.model_validate({**NAMES, **settings, "test": 3})
     assert not any(one.source.must_be_asked() for one in AmqpTrial().secrets(not_encrypted))

@@ -19,40 +19,39 @@ from labconsole_amqp.envelopes.content_format import ContentKeys
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
 from labconsole_amqp.envelopes.signing import KeySigner
-from labconsole_amqp.link.connection import connect
-from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.identities import RunIdentities, secret_requests
 from labconsole_amqp.trial.messaging_run import role_specs
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.payload import load_payload
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
-from tests.labconsole_amqp.link.test_revocation import States, states
-from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
-from tests.labconsole_amqp.trial.test_envelopes_in_runs import replaying
-from tests.labconsole_amqp.trial.test_token_message_keys import NAMES, PIN, in_token, office
-
-__all__ = ["office", "states"]
+from tests.labconsole_amqp.lab import Lab, ProcessLab
+from tests.labconsole_amqp.message_token import PIN, SIGNERS, SUCCESSOR
+from tests.labconsole_amqp.other_clients import inject, replaying
+from tests.labconsole_amqp.run_judgements import all_good, refusals
+from tests.labconsole_amqp.states import NAMES, States
 
 POOL: dict[str, Any] = {"test": 3, "envelope": "cose", "payload": "small", "message_keys": "pool", "patience": 2.0}
+EC_SIGNER = SIGNERS[KeyKind.P_256]
 OF_KEYS = {"key_load_time", "key_load_p99", "key_sign_time", "key_sign_p99", "key_destroy_time", "key_destroy_p99"}
 
 
 @pytest.mark.usefixtures("office")
 @pytest.mark.parametrize(
-    ("test", "envelope", "kind", "count"),
-    [(3, "cose", KeyKind.P_256, 50), (4, "cms", KeyKind.P_256, 20), (3, "xml-dsig", KeyKind.RSA_2048, 3)],
+    ("test", "envelope", "kind", "count", "lab"),
+    [
+        (3, "cose", KeyKind.P_256, 50, Lab),
+        (4, "cms", KeyKind.P_256, 20, ProcessLab),
+        (3, "xml-dsig", KeyKind.RSA_2048, 3, Lab),
+    ],
     ids=("cose", "cms encrypted", "xml rsa"),
 )
 def test_each_message_is_signed_by_a_key_of_its_own(
-    states: States, test: int, envelope: str, kind: KeyKind, count: int, tmp_path: Path
+    test: int, envelope: str, kind: KeyKind, count: int, lab: type[Lab], tmp_path: Path
 ) -> None:
-    in_token(states, "signer", kind)
     before = {child.pid for child in psutil.Process().children(recursive=True)}
-    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": PIN}).run(
-        **POOL | NAMES | {"test": test, "envelope": envelope, "count": count, "sender_message_identity": "signer"}
-    )
+    settings = {"test": test, "envelope": envelope, "count": count, "sender_message_identity": SIGNERS[kind]}
+    outcome = lab(tmp_path / "run", secrets={"pin office": PIN}).run(**POOL | NAMES | settings)
     all_good(outcome, count)
     figures = outcome.figures
     assert figures["keys_generated"] == count + 1 and figures["key_generation_time"] > 0
@@ -82,13 +81,11 @@ def test_without_an_identity_the_labs_token_signs() -> None:
 
 
 @pytest.mark.usefixtures("lab_home")
-@pytest.mark.parametrize("keys", ["token", "pool"])
-def test_the_labs_token_carries_a_run(keys: str, tmp_path: Path) -> None:
-    outcome = ProcessLab(tmp_path / "run").run(
-        **POOL | {"message_keys": keys, "senders": 2, "numbered": True, "count": 10}
-    )
+def test_the_labs_token_carries_a_run(tmp_path: Path) -> None:
+    settings = {"message_keys": "token", "senders": 2, "numbered": True, "count": 10}
+    outcome = Lab(tmp_path / "run").run(**POOL | settings)
     all_good(outcome, 20)
-    assert (outcome.figures.keys() >= OF_KEYS) is (keys == "pool")
+    assert outcome.figures.keys().isdisjoint(OF_KEYS)
 
 
 @pytest.mark.usefixtures("lab_home")
@@ -97,33 +94,20 @@ def test_each_of_several_queues_has_the_keys_of_its_senders(tmp_path: Path) -> N
     outcome = Lab(tmp_path / "run").run(**POOL | several)
     assert outcome.failure is None and not refusals(outcome)
     assert (outcome.figures["received"], outcome.figures["lost"]) == (20, 0)
+    assert set(outcome.verdicts.values()) == {"pass"} and outcome.figures.keys() >= OF_KEYS
 
 
 @pytest.mark.usefixtures("office")
 @pytest.mark.parametrize("keys", ["token", "pool"])
-def test_a_wrong_pin_is_tried_by_the_first_of_several_senders(states: States, keys: str, tmp_path: Path) -> None:
-    in_token(states, "signer", KeyKind.P_256)
-    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": Secret("4321")}).run(
-        **POOL | NAMES | {"message_keys": keys, "senders": 3, "numbered": True, "sender_message_identity": "signer"}
-    )
+def test_a_wrong_pin_is_tried_by_the_first_of_several_senders(keys: str, tmp_path: Path) -> None:
+    settings = {"message_keys": keys, "senders": 3, "numbered": True, "sender_message_identity": EC_SIGNER}
+    outcome = Lab(tmp_path / "run", secrets={"pin office": Secret("4321")}).run(**POOL | NAMES | settings)
     assert outcome.failure is not None and "PIN" in outcome.failure
     assert sorted(path.name for path in (tmp_path / "run").rglob("sender-*.spool")) == ["sender-0.spool"]
 
 
 @pytest.mark.usefixtures("lab_home")
-def test_replays_are_refused(tmp_path: Path) -> None:
-    lab = Lab(tmp_path / "run", during=replaying(5))
-    outcome = lab.run(**POOL | {"count": 150, "loop": "open", "rate": 300.0, "numbered": True})
-    assert outcome.failure is None
-    assert refusals(outcome) == {"replayed": 5}
-
-
-def refusals(outcome: Outcome) -> dict[str, float]:
-    return {reason: metric.value for reason, metric in outcome.labelled("failed_verifications").items()}
-
-
-@pytest.mark.usefixtures("lab_home")
-def test_a_key_that_is_not_of_the_pool_is_unknown(tmp_path: Path) -> None:
+def test_replays_and_keys_that_are_not_of_the_pool_are_refused(tmp_path: Path) -> None:
     """The lab's own key in a file, which signs messages in other runs, has signed no list here."""
     parameters = AmqpParameters.model_validate(POOL)
     identities = RunIdentities(parameters)
@@ -135,15 +119,13 @@ def test_a_key_that_is_not_of_the_pool_is_unknown(tmp_path: Path) -> None:
 
     def during(lab: Lab) -> None:
         lab.until("received", 10)
-        with connect(endpoint(lab, tls=True)) as connection:
-            sender = Sender(connection, "labconsole")
-            while not len(sender.send_messages([message], layout_of(message).stamp.start)):
-                sender.pump(0.1)
-            assert sender.drain(5) == 0
+        inject(lab, [(message, layout_of(message).stamp.start)], tls=True)
+        replaying(5)(lab)
 
-    outcome = Lab(tmp_path / "run", during=during).run(**POOL | {"count": 200, "loop": "open", "rate": 100.0})
+    settings = {"count": 120, "loop": "open", "rate": 100.0, "numbered": True}
+    outcome = Lab(tmp_path / "run", during=during).run(**POOL | settings)
     assert outcome.failure is None
-    assert refusals(outcome) == {"unknown signer": 1}
+    assert refusals(outcome) == {"unknown signer": 1, "replayed": 5}
 
 
 @pytest.mark.usefixtures("lab_home")
@@ -157,32 +139,28 @@ def test_a_run_ends_when_its_pool_is_empty(tmp_path: Path) -> None:
     assert outcome.figures["sent"] == 20
 
 
-@pytest.mark.usefixtures("office")
-def test_both_ends_keep_the_identity_that_has_signed_the_list(states: States, tmp_path: Path) -> None:
+def test_both_ends_keep_the_identity_that_has_signed_the_list(office: States, tmp_path: Path) -> None:
     """The keys of its successor are not in the pool."""
-    in_token(states, "signer", KeyKind.P_256)
-    in_token(states, "successor", KeyKind.P_256)
 
     def during(lab: Lab) -> None:
-        lab.until("received", 30)
-        with states.store.change() as change:
-            change.name_identity("signer", states.store.identity("successor").certificate)
+        lab.until("received", 15)
+        with office.store.change() as change:
+            change.name_identity(EC_SIGNER, office.store.identity(SUCCESSOR).certificate)
 
-    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": PIN}, during=during).run(
-        **POOL | NAMES | {"count": 200, "loop": "open", "rate": 150.0, "sender_message_identity": "signer"}
+    outcome = Lab(tmp_path / "run", secrets={"pin office": PIN}, during=during).run(
+        **POOL | NAMES | {"count": 130, "loop": "open", "rate": 100.0, "sender_message_identity": EC_SIGNER}
     )
-    all_good(outcome, 200)
+    all_good(outcome, 130)
     kept = {event.source: event.message for event in outcome.events_named("identities kept")}
     assert kept.keys() == {"sender-0", "receiver-0"}
     assert "the keys of its pool are vouched for by the message identity of its start" in kept["sender-0"]
     assert "The list of the message keys of sender 0 is refused" in kept["receiver-0"]
 
 
-@pytest.mark.usefixtures("office")
-def test_an_identity_in_a_file_makes_no_pool(states: States, tmp_path: Path) -> None:
-    states.named(states.alpha, "signer")
+@pytest.mark.usefixtures("states")
+def test_an_identity_in_a_file_makes_no_pool(tmp_path: Path) -> None:
     outcome = Lab(tmp_path / "run").run(
-        **POOL | NAMES | {"envelope": "cms", "count": 5, "sender_message_identity": "signer"}
+        **POOL | NAMES | {"envelope": "cms", "count": 5, "sender_message_identity": "alpha-second"}
     )
     assert outcome.failure is not None and "is in a file" in outcome.failure and "(message_keys)" in outcome.failure
 

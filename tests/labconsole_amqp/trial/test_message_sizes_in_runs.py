@@ -10,16 +10,14 @@ import pytest
 
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.envelopes.formats import HARDENED
-from labconsole_amqp.link.connection import connect
-from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.wire.envelope import MessageParts, encode, message_number
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import serving
-from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
-from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
+from tests.labconsole_amqp.lab import Lab, Outcome, run
+from tests.labconsole_amqp.other_clients import inject
+from tests.labconsole_amqp.run_judgements import all_good, as_drawn, drawn_sizes, refusals
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -28,71 +26,51 @@ LOG_NORMAL: dict[str, Any] = {"message_sizes": "log-normal", "median_size": 300,
 MIX: dict[str, Any] = {"message_sizes": "mix"}
 
 
-def drawn(outcome: Outcome) -> dict[str, list[int]]:
-    """The sizes of each sender's messages, as they are to be."""
-    parameters = outcome.parameters
-    payloads, found = load_payloads(parameters), {}
-    for role in outcome.samples.roles("sent"):
-        numbers = message_number(int(role[-1]), 0) + outcome.samples.table("sent", role)["seq"]
-        sizes = [parameters.message_size(len(payloads.of_message(number))) for number in numbers.tolist()]
-        found[role] = sizes
-    return found
+CLOSED: dict[str, Any] = {}
+OPEN: dict[str, Any] = {"loop": "open", "rate": 400.0, "count": 200}
+BOTH: dict[str, Any] = {"loop": "both", "full_speed": 0.2, "open_loop": 0.4, "rate": 50.0}
+SWEEP: dict[str, Any] = {"loop": "sweep", "rate": 50.0, "step": 0.5, "p99_limit": 2.0, "senders": 2}
 
 
-def as_drawn(outcome: Outcome, sent: int) -> None:
-    """Everything arrived, and each message had its size."""
-    all_good(outcome, sent)
-    for role, sizes in drawn(outcome).items():
-        # A signature by ECDSA in DER has a byte or two more or less.
-        assert outcome.samples.table("sent", role)["size"] == pytest.approx(sizes, abs=4)
-    sizes = outcome.column("sent", "size")
-    assert sorted(sizes) == sorted(outcome.column("received", "size"))
-    for end in ("sent", "received"):
-        assert outcome.figures[f"{end}_size"] == pytest.approx(sizes.mean())
-        assert outcome.figures[f"{end}_size_p99"] == np.quantile(sizes, 0.99, method="inverted_cdf")
-    assert len(set(sizes.tolist())) > 1
-
-
-@pytest.mark.parametrize("sizes", (UNIFORM, LOG_NORMAL, MIX), ids=("uniform", "log-normal", "mix"))
-@pytest.mark.parametrize("test", (1, 2, 3, 4))
-def test_each_test_has_each_distribution(test: int, sizes: dict[str, Any], tmp_path: Path) -> None:
-    count = 1_000 if test < 3 else 60
-    as_drawn(run(tmp_path / "run", test=test, count=count, **sizes), count)
-
-
-@pytest.mark.parametrize("envelope", HARDENED)
-def test_each_envelope_has_drawn_sizes(envelope: str, tmp_path: Path) -> None:
-    as_drawn(run(tmp_path / "run", test=4, envelope=envelope, count=40, numbered=True, **UNIFORM), 40)
+@pytest.mark.parametrize(
+    ("test", "sizes", "loop"),
+    [
+        *((test, sizes, CLOSED) for test in (1, 3) for sizes in (UNIFORM, LOG_NORMAL, MIX)),
+        (2, UNIFORM, CLOSED),
+        (2, LOG_NORMAL, OPEN),
+        (2, MIX, BOTH),
+        (2, LOG_NORMAL, SWEEP),
+        (4, UNIFORM, OPEN),
+        (4, LOG_NORMAL, BOTH),
+        (4, MIX, SWEEP),
+    ],
+    ids=lambda value: str(value) if isinstance(value, int) else value.get("message_sizes", value.get("loop", "closed")),
+)
+def test_each_distribution_and_loop_of_each_test(
+    test: int, sizes: dict[str, Any], loop: dict[str, Any], tmp_path: Path
+) -> None:
+    """Pairs of values, not all combinations; each envelope has drawn sizes in `test_envelopes_in_runs`."""
+    if loop is CLOSED:
+        count = 1_000 if test < 3 else 60
+        as_drawn(run(tmp_path / "run", test=test, count=count, **sizes), count)
+        return
+    outcome = run(tmp_path / "run", test=test, envelope="compact", numbered=True, **loop, **sizes)
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    assert [figures[name] for name in ("lost", "unknown", "duplicated", "failed_verifications")] == [0] * 4
+    for role, expected in drawn_sizes(outcome).items():
+        assert outcome.samples.table("sent", role)["size"].tolist() == expected
 
 
 @pytest.mark.parametrize("test", (1, 3))
 def test_each_sender_has_an_order_of_its_own_over_several_queues(test: int, tmp_path: Path) -> None:
     two = {"address": "a b", "senders": 2, "receivers": 2, "numbered": True, "count": 200}
-    outcome = ProcessLab(tmp_path / "run").run(test=test, **two, **UNIFORM)
+    outcome = Lab(tmp_path / "run").run(test=test, **two, **UNIFORM)
     assert outcome.failure is None, outcome.failure
     assert (outcome.figures["lost"], outcome.figures["failed_verifications"]) == (0, 0)
-    first, second = drawn(outcome).values()
+    first, second = drawn_sizes(outcome).values()
     assert first != second
-    for role, sizes in drawn(outcome).items():
-        assert outcome.samples.table("sent", role)["size"].tolist() == sizes
-
-
-@pytest.mark.parametrize(
-    "loop",
-    [
-        {"loop": "open", "rate": 400.0, "count": 200},
-        {"loop": "both", "full_speed": 0.6, "open_loop": 0.6, "rate": 50.0},
-        {"loop": "sweep", "rate": 50.0, "step": 0.5, "p99_limit": 50.0, "senders": 2},
-    ],
-    ids=("open", "both", "sweep"),
-)
-@pytest.mark.parametrize("test", (2, 4))
-def test_each_loop_has_drawn_sizes(test: int, loop: dict[str, Any], tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", test=test, envelope="compact", numbered=True, **loop, **LOG_NORMAL)
-    assert outcome.failure is None, outcome.failure
-    figures = outcome.figures
-    assert [figures[name] for name in ("lost", "unknown", "duplicated", "failed_verifications")] == [0] * 4
-    for role, sizes in drawn(outcome).items():
+    for role, sizes in drawn_sizes(outcome).items():
         assert outcome.samples.table("sent", role)["size"].tolist() == sizes
 
 
@@ -122,19 +100,13 @@ def test_a_payload_that_is_not_the_messages_is_refused(numbered: bool, refused: 
         number = message_number(0, 5)
         other = next(body for body in bodies if body != payloads.of_message(number))
         changed = payloads.of_message(number)[:-1] + b"?"
-        with connect(endpoint(lab)) as connection:
-            sender = Sender(connection, "labconsole")
-            for body in (other, changed):
-                message, stamp = encode(MessageParts(body), message_id=number if numbered else None)
-                while not len(sender.send_messages([message], stamp)):
-                    sender.pump(0.1)
-            assert sender.drain(5) == 0
+        message_id = number if numbered else None
+        inject(lab, [encode(MessageParts(body), message_id=message_id) for body in (other, changed)], tls=False)
 
     lab = Lab(tmp_path / "run", during=forge)
     outcome = lab.run(test=1, count=200, loop="open", rate=400.0, numbered=numbered, **UNIFORM)
     assert outcome.failure is None, outcome.failure
-    failed = outcome.labelled("failed_verifications")
-    assert {reason: metric.value for reason, metric in failed.items()} == refused
+    assert refusals(outcome) == refused
     assert outcome.frame.channels["failed"].count == sum(refused.values())
 
 

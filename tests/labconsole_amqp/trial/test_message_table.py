@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.joining import load_joined
 from labconsole_amqp.trial.message_table import MESSAGES
 from tests.helpers.spool_samples import SpoolSamples
+from tests.labconsole_amqp.command_line import run_command
 from tests.labconsole_amqp.embedded_broker import serving
 from tests.labconsole_amqp.lab import Outcome, run
 
@@ -78,25 +76,19 @@ def test_a_run_without_messages_has_no_table(tmp_path: Path) -> None:
     assert AmqpTrial().derived(outcome.parameters, outcome.samples, outcome.samples.events) == ()
 
 
-def test_the_export_holds_the_table_of_messages(own_home: Path, tmp_path: Path) -> None:
+def test_the_export_holds_the_table_of_messages(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     profile = tmp_path / "one.toml"
     profile.write_text('format = 1\nkind = "amqp.messaging"\n[parameters]\ntest = 1\ncount = 300\n')
-    console = [sys.executable, "-m", "labconsole.cli.main"]
-    database = ["--db", str(tmp_path / "runs.db")]
-    done = subprocess.run(
-        [*console, "run", str(profile), "--json", *database], capture_output=True, check=True, env=os.environ
-    )
-    subprocess.run(
-        [*console, "export", "1", "--csv", str(tmp_path / "csv"), *database],
-        capture_output=True,
-        check=True,
-        env=os.environ,
-    )
+    database = ("--db", str(tmp_path / "runs.db"))
+    done = run_command(capsys, "run", str(profile), "--json", *database)
+    assert done.code == run_command(capsys, "export", "1", "--csv", str(tmp_path / "csv"), *database).code == 0
     with (tmp_path / "csv" / "samples-messages.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = list(csv.reader(file, strict=True))
     assert header == [f"{column.name} [{column.unit}]" if column.unit else column.name for column in MESSAGES.columns]
     assert [row[:2] for row in rows] == [["0", str(sequence)] for sequence in range(300)]
-    largest_ms = json.loads(done.stdout)["metrics"]["queue_time_max"]["value"]
+    largest_ms = json.loads(done.out)["metrics"]["queue_time_max"]["value"]
     assert max(int(row[header.index("latency_ns [ns]")]) for row in rows) / 1e6 == largest_ms
 
 

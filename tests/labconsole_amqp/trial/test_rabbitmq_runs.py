@@ -6,7 +6,7 @@ Such a run mostly waits for the broker: those that check figures, not times, run
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,20 @@ from typing import Any
 import pytest
 from proton import Message, symbol
 
-from labconsole.security.identities import IdentityFiles
 from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.wire.envelope import FieldsIn
 from labconsole_amqp.wire.envelope_layout import decode
 from labconsole_amqp.wire.payload import load_payload
 from tests.helpers.parallel import run_parallel
+from tests.helpers.shared_once import shared_once
 from tests.labconsole_amqp.lab import Lab, Outcome, run
-from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
-from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
-from tests.labconsole_amqp.trial.test_amqp_trial import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
+from tests.labconsole_amqp.lab_pki import PASSPHRASE
+from tests.labconsole_amqp.real_broker import USER
+from tests.labconsole_amqp.run_judgements import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
+from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
-pytestmark = [
-    pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq"))),
-    pytest.mark.usefixtures("lab_home"),
-]
+pytestmark = [pytest.mark.usefixtures("lab_home"), pytest.mark.timeout(600)]
 
 PROPERTIES, ANNOTATIONS = FieldsIn.APPLICATION_PROPERTIES, FieldsIn.MESSAGE_ANNOTATIONS
 FIGURES = tuple((test, payload) for payload in PAYLOADS for test in (1, 2, 3, 4))
@@ -52,43 +50,36 @@ OPTIONS: tuple[tuple[int, dict[str, Any]], ...] = (
 LANES = 4
 
 
-def queue_of(case: tuple[object, ...]) -> str:
-    """Each case of `FIGURES`, `LEFT` and `OPTIONS` has its own queue, so that several run at a time."""
-    return "-".join(map(str, case))
-
-
 class Foreign:
     """A running RabbitMQ, which accepts state-x and state-y by their certificates (SASL EXTERNAL)."""
 
-    def __init__(
-        self, rabbit: RealBroker, ca: LabCa, sender: IdentityFiles, receiver: IdentityFiles, folder: Path
-    ) -> None:
-        self.rabbit = rabbit
-        self._ca, self._sender, self._receiver = ca, sender, receiver
+    def __init__(self, rabbitmq: SharedRabbitmq, folder: Path) -> None:
+        self.rabbitmq = rabbitmq
         self._passphrase = _private(folder / "passphrase", PASSPHRASE)
 
-    def settings(self, test: int, queue: str, **more: Any) -> dict[str, Any]:
+    def settings(self, test: int, address: str, **more: Any) -> dict[str, Any]:
         """Parameters of a run through it: user and password for Test 1, client certificates for the others."""
-        common = {"broker": "external", "host": "127.0.0.1", "address": self.rabbit.address(queue), "test": test}
+        broker, sender, receiver = self.rabbitmq.broker, self.rabbitmq.sender, self.rabbitmq.receiver
+        common = {"broker": "external", "host": "127.0.0.1", "address": address, "test": test}
         if test == 1:
-            common |= {"port": self.rabbit.port, "username": USER, "password_file": str(self.rabbit.password_file)}
+            common |= {"port": broker.port, "username": USER, "password_file": str(broker.password_file)}
         else:
             common |= {
-                "port": self.rabbit.tls_port,
-                "trust": str(self._ca.ca_file),
-                "sender_certificate": str(self._sender.certificate),
-                "sender_key": str(self._sender.key),
+                "port": broker.tls_port,
+                "trust": str(self.rabbitmq.ca_file),
+                "sender_certificate": str(sender.certificate),
+                "sender_key": str(sender.key),
                 "sender_passphrase_file": str(self._passphrase),
-                "receiver_certificate": str(self._receiver.certificate),
-                "receiver_key": str(self._receiver.key),
+                "receiver_certificate": str(receiver.certificate),
+                "receiver_key": str(receiver.key),
                 "receiver_passphrase_file": str(self._passphrase),
             }
         return common | more
 
-    def fetch(self, queue: str, count: int) -> list[bytes]:
+    def fetch(self, address: str, count: int) -> list[bytes]:
         """The raw messages in the queue."""
-        with connect(self.rabbit.plain) as connection:
-            receiver, raw = Receiver(connection, self.rabbit.address(queue)), []
+        with connect(self.rabbitmq.plain) as connection:
+            receiver, raw = Receiver(connection, address), []
             deadline = time.monotonic() + 10
             while len(raw) < count and time.monotonic() < deadline:
                 batch = receiver.receive(count - len(raw), 0.2)
@@ -103,17 +94,14 @@ def _private(path: Path, text: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
-    folder = tmp_path_factory.mktemp("foreign")
-    ca = LabCa(folder / "pki")
-    server = ca.issue("server")
-    sender, receiver = ca.issue("state-x", encrypted=True), ca.issue("state-y", encrypted=True)
-    cases = (*FIGURES, *LEFT, *(("options", place) for place in range(len(OPTIONS))))
-    queues = ("q", "left", "several", "two-a", "two-b", *map(queue_of, cases))
-    with RealBroker(
-        "rabbitmq", folder, queues=queues, clients=("state-x", "state-y"), trust=ca.ca_file, identity=server
-    ) as rabbit:
-        yield Foreign(rabbit, ca, sender, receiver, folder)
+def foreign(rabbitmq: SharedRabbitmq, tmp_path_factory: pytest.TempPathFactory) -> Foreign:
+    return Foreign(rabbitmq, tmp_path_factory.mktemp("foreign"))
+
+
+@pytest.fixture
+def address(rabbitmq: SharedRabbitmq) -> str:
+    """A queue of the test."""
+    return rabbitmq.fresh_queue()
 
 
 def all_good(outcome: Outcome, count: int) -> None:
@@ -130,23 +118,24 @@ def _count(payload: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def outcomes(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[int, str], Future[Outcome]]:
-    """A run of each case of `FIGURES`."""
-    folder = tmp_path_factory.mktemp("figures")
+def figures_runs(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each case of `FIGURES`."""
 
-    def make(case: tuple[int, str]) -> Outcome:
-        test, payload = case
-        settings = foreign.settings(test, queue_of(case), payload=payload, count=_count(payload))
-        return run(folder / queue_of(case), **settings)
+    def record(folder: Path) -> None:
+        def play(case: tuple[int, str]) -> None:
+            test, payload = case
+            settings = foreign.settings(test, foreign.rabbitmq.fresh_queue(), payload=payload, count=_count(payload))
+            Lab(folder / f"{test}-{payload}").run(**settings).write()
 
-    return run_parallel(FIGURES, make, LANES)
+        for run_ in run_parallel(FIGURES, play, LANES).values():
+            run_.result()
+
+    return shared_once(tmp_path_factory, "amqp-rabbitmq-figures", record)
 
 
 @pytest.mark.parametrize(("test", "payload"), FIGURES)
-def test_rabbitmq_runs_give_every_figure(
-    test: int, payload: str, outcomes: Mapping[tuple[int, str], Future[Outcome]]
-) -> None:
-    outcome = outcomes[test, payload].result()
+def test_rabbitmq_runs_give_every_figure(test: int, payload: str, figures_runs: Path) -> None:
+    outcome = Lab.read(figures_runs / f"{test}-{payload}")
     all_good(outcome, _count(payload))
     assert outcome.figures["sent_size"] == SIZES[test][PAYLOADS.index(payload)]
     assert set(outcome.figures) == ALWAYS | CRYPTO[test]
@@ -157,29 +146,32 @@ def test_rabbitmq_runs_give_every_figure(
 
 
 @pytest.fixture(scope="module")
-def with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Future[Outcome]]:
-    """A run of each of `OPTIONS`, by its place there."""
-    folder = tmp_path_factory.mktemp("options")
+def runs_with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each of `OPTIONS`, by its place there."""
 
-    def make(place: int) -> Outcome:
-        test, options = OPTIONS[place]
-        queue = queue_of(("options", place))
-        return run(folder / queue, **foreign.settings(test, queue, count=50, **options))
+    def record(folder: Path) -> None:
+        def play(place: int) -> None:
+            test, options = OPTIONS[place]
+            settings = foreign.settings(test, foreign.rabbitmq.fresh_queue(), count=50, **options)
+            Lab(folder / str(place)).run(**settings).write()
 
-    return run_parallel(range(len(OPTIONS)), make, LANES)
+        for run_ in run_parallel(range(len(OPTIONS)), play, LANES).values():
+            run_.result()
+
+    return shared_once(tmp_path_factory, "amqp-rabbitmq-options", record)
 
 
 @pytest.mark.parametrize("place", range(len(OPTIONS)), ids=[f"{test}-{options}" for test, options in OPTIONS])
-def test_options_work_through_a_foreign_broker(place: int, with_options: Mapping[int, Future[Outcome]]) -> None:
+def test_options_work_through_a_foreign_broker(place: int, runs_with_options: Path) -> None:
     test, options = OPTIONS[place]
-    outcome = with_options[place].result()
+    outcome = Lab.read(runs_with_options / str(place))
     all_good(outcome, 50)
     if "fields_in" in options:
         assert outcome.figures["sent_size"] == SIZES_IN_ANNOTATIONS[test][1]
 
 
-def test_an_open_loop_works_through_a_foreign_broker(foreign: Foreign, tmp_path: Path) -> None:
-    all_good(run(tmp_path / "run", **foreign.settings(2, "q", count=50, loop="open", rate=200.0)), 50)
+def test_an_open_loop_works_through_a_foreign_broker(foreign: Foreign, address: str, tmp_path: Path) -> None:
+    all_good(run(tmp_path / "run", **foreign.settings(2, address, count=50, loop="open", rate=200.0)), 50)
 
 
 Slow = Mapping[Callable[[Foreign, Path], Any], Future[Any]]
@@ -195,22 +187,24 @@ def slow(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Slow:
 
 
 def _shared(foreign: Foreign, folder: Path) -> Outcome:
-    return run(folder, **foreign.settings(4, "several", count=50, numbered=True, senders=2, receivers=2))
+    address = foreign.rabbitmq.fresh_queue()
+    return run(folder, **foreign.settings(4, address, count=50, numbered=True, senders=2, receivers=2))
 
 
 def _missing_or_not_empty(foreign: Foreign, folder: Path) -> tuple[Outcome, ...]:
+    missing, left = foreign.rabbitmq.broker.address("no-such-queue"), foreign.rabbitmq.fresh_queue()
     return (
-        run(folder / "a", **foreign.settings(1, "no-such-queue", count=5)),
-        run(folder / "b", **foreign.settings(1, "left", count=7, mode="sender")),
-        run(folder / "c", **foreign.settings(1, "left", count=5)),
-        run(folder / "d", **foreign.settings(1, "left", count=5, leftover="drain")),
+        run(folder / "a", **foreign.settings(1, missing, count=5)),
+        run(folder / "b", **foreign.settings(1, left, count=7, mode="sender")),
+        run(folder / "c", **foreign.settings(1, left, count=5)),
+        run(folder / "d", **foreign.settings(1, left, count=5, leftover="drain")),
     )
 
 
 def _wrong_password(foreign: Foreign, folder: Path) -> Outcome:
     folder.mkdir()
     wrong = {"password_file": str(_private(folder / "wrong", "not this"))}
-    return run(folder / "a", **foreign.settings(1, "q", count=5) | wrong)
+    return run(folder / "a", **foreign.settings(1, foreign.rabbitmq.fresh_queue(), count=5) | wrong)
 
 
 def test_several_senders_and_receivers_share_a_foreign_queue(slow: Slow) -> None:
@@ -226,29 +220,35 @@ def test_several_senders_and_receivers_share_a_foreign_queue(slow: Slow) -> None
     assert outcome.samples.roles("received") == ["receiver-0", "receiver-1"]
 
 
-Left = Mapping[tuple[int, str, FieldsIn], Future[tuple[Outcome, list[bytes]]]]
-
-
 @pytest.fixture(scope="module")
-def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Left:
-    """A run of each case of `LEFT` that only sends three messages, and the messages in the queue after it."""
-    folder = tmp_path_factory.mktemp("left")
+def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each case of `LEFT` that only sends three messages, which are read from the queue."""
 
-    def make(case: tuple[int, str, FieldsIn]) -> tuple[Outcome, list[bytes]]:
-        test, payload, fields_in = case
-        queue = queue_of(case)
-        settings = foreign.settings(test, queue, payload=payload, count=3, mode="sender", fields_in=fields_in)
-        outcome = Lab(folder / queue).run(**settings)
-        return outcome, foreign.fetch(queue, 3)
+    def record(folder: Path) -> None:
+        def play(case: tuple[int, str, FieldsIn]) -> None:
+            test, payload, fields_in = case
+            address, own = foreign.rabbitmq.fresh_queue(), folder / _name(case)
+            settings = foreign.settings(test, address, payload=payload, count=3, mode="sender", fields_in=fields_in)
+            Lab(own).run(**settings).write()
+            for number, message in enumerate(foreign.fetch(address, 3)):
+                (own / f"message-{number}").write_bytes(message)
 
-    return run_parallel(LEFT, make, LANES)
+        for run_ in run_parallel(LEFT, play, LANES).values():
+            run_.result()
+
+    return shared_once(tmp_path_factory, "amqp-rabbitmq-left", record)
+
+
+def _name(case: tuple[int, str, FieldsIn]) -> str:
+    return "-".join(map(str, case))
 
 
 @pytest.mark.parametrize(("test", "payload", "fields_in"), LEFT)
 def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
-    test: int, payload: str, fields_in: FieldsIn, left: Left
+    test: int, payload: str, fields_in: FieldsIn, left: Path
 ) -> None:
-    outcome, raw = left[test, payload, fields_in].result()
+    own = left / _name((test, payload, fields_in))
+    outcome, raw = Lab.read(own), [path.read_bytes() for path in sorted(own.glob("message-*"))]
     assert outcome.failure is None
     assert len(raw) == 3
     text = load_payload(payload).data
@@ -285,11 +285,13 @@ def test_a_wrong_password_is_reported_in_one_sentence(slow: Slow) -> None:
     assert "refused user lab: wrong user name or password" in failure
 
 
-def test_the_receiver_opens_messages_stored_in_the_foreign_queue(foreign: Foreign, tmp_path: Path) -> None:
+def test_the_receiver_opens_messages_stored_in_the_foreign_queue(
+    foreign: Foreign, address: str, tmp_path: Path
+) -> None:
     """Sent by one console, kept by a durable queue, received by another."""
     options = {"count": 20, "durable": True}
-    sent = run(tmp_path / "s", **foreign.settings(4, "left", mode="sender", **options))
-    received = run(tmp_path / "r", **foreign.settings(4, "left", mode="receiver", **options))
+    sent = run(tmp_path / "s", **foreign.settings(4, address, mode="sender", **options))
+    received = run(tmp_path / "r", **foreign.settings(4, address, mode="receiver", **options))
     assert (sent.failure, received.failure) == (None, None)
     assert (received.figures["received"], received.figures["failed_verifications"]) == (20, 0)
 
@@ -298,10 +300,7 @@ def test_the_receiver_opens_messages_stored_in_the_foreign_queue(foreign: Foreig
 def test_two_queues_with_drawn_sizes(foreign: Foreign, test: int, tmp_path: Path) -> None:
     """It changes the form of messages: each size is learned, and its payload is still that of its number."""
     more: dict[str, Any] = {"message_sizes": "uniform", "senders": 2, "receivers": 2, "numbered": True, "count": 300}
-    more["address"] = ", ".join(map(foreign.rabbit.address, ("two-a", "two-b")))
-    outcome = run(tmp_path / "run", **foreign.settings(test, "two-a", **more))
+    first, second = foreign.rabbitmq.fresh_queues(2)
+    outcome = run(tmp_path / "run", **foreign.settings(test, f"{first}, {second}", **more))
     all_good(outcome, 600)
-    assert {queue: one.samples for queue, one in outcome.labelled("lost").items()} == {
-        "/amq/queue/two-a": 300,
-        "/amq/queue/two-b": 300,
-    }
+    assert {queue: one.samples for queue, one in outcome.labelled("lost").items()} == {first: 300, second: 300}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,61 +15,38 @@ from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.choices import Settlement
 from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.parameters import AmqpParameters
-from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
+from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-from tests.labconsole_amqp.lab import Lab, Outcome
-from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
-from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
+from tests.labconsole_amqp.lab import Lab
+from tests.labconsole_amqp.other_clients import PACED, cutting
+from tests.labconsole_amqp.real_broker import USER
+from tests.labconsole_amqp.run_files import Files, login, through
+from tests.labconsole_amqp.run_judgements import nothing_lost
+from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
-__all__ = ["files"]
-
-PACED = {"loop": "open", "rate": 2_000.0}
-"""So that a run lasts until it is cut."""
-
-
-@pytest.fixture
-def running(files: Files) -> Iterator[RunningBroker]:
-    with broker(files.broker, files) as serving_now:
-        yield serving_now
-
-
-def cutting(relay: CutRelay, times: int, each: int, *, refuse: int = 0) -> Any:
-    """Cut the relay whenever `each` more messages have been received, so many times."""
-
-    def during(lab: Lab) -> None:
-        for number in range(1, times + 1):
-            lab.until("received", number * each)
-            relay.cut(refuse=refuse)
-
-    return during
-
-
-def nothing_lost(outcome: Outcome, sent: int) -> None:
-    assert outcome.failure is None, outcome.failure
-    figures = outcome.figures
-    assert (figures["sent"], figures["lost"], figures["unknown"], figures["failed_verifications"]) == (sent, 0, 0, 0)
-    assert figures["received"] == sent + figures["duplicated"]
-    assert len(outcome.column("acknowledged", "acknowledged_ns")) == sent
-    assert set(outcome.verdicts.values()) == {"pass"}
-
 
 @pytest.mark.parametrize(
-    ("test", "envelope"),
-    [(1, "seed-2025"), (2, "seed-2025"), (3, "seed-2025"), (4, "seed-2025"), (3, "compact"), (4, "compact")],
+    ("test", "envelope", "numbered"),
+    [
+        *((test, "seed-2025", numbered) for test in (1, 2) for numbered in (False, True)),
+        (3, "seed-2025", False),
+        (3, "compact", True),
+        (4, "seed-2025", True),
+        (4, "compact", False),
+    ],
 )
-@pytest.mark.parametrize("numbered", (False, True))
 def test_no_message_is_lost_with_a_connection(
-    running: RunningBroker, files: Files, test: int, envelope: str, numbered: bool, tmp_path: Path
+    files_broker: RunningBroker, files: Files, test: int, envelope: str, numbered: bool, tmp_path: Path
 ) -> None:
     more = login(tmp_path, "right") if test == 1 else {}
     pace = (
         {"loop": "open", "rate": 5_000.0, "count": 10_000}
         if test < 3
-        else {"loop": "open", "rate": 300.0, "count": 600}
+        else {"loop": "open", "rate": 300.0, "count": 300}
     )
-    settings = through(running, files, test, envelope=envelope, numbered=numbered, reconnect=20.0, **pace)
+    settings = through(files_broker, files, test, envelope=envelope, numbered=numbered, reconnect=20.0, **pace)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 3, settings["count"] // 5)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, **more, "port": relay.port})
@@ -95,9 +70,9 @@ def test_where_messages_are_counted_twice_they_need_numbers(other: dict[str, str
 
 
 def test_messages_that_are_sent_again_keep_their_numbers_and_stamps(
-    running: RunningBroker, files: Files, tmp_path: Path
+    files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
-    settings = through(running, files, 2, count=5_000, numbered=True, reconnect=20.0, **PACED)
+    settings = through(files_broker, files, 2, count=5_000, numbered=True, reconnect=20.0, **PACED)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 2, 1_000)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
@@ -108,8 +83,10 @@ def test_messages_that_are_sent_again_keep_their_numbers_and_stamps(
     assert {sent[number] - stamp for number, stamp in zip(numbers.tolist(), stamps.tolist(), strict=True)} == {0}
 
 
-def test_broker_that_refuses_for_a_while_is_tried_again(running: RunningBroker, files: Files, tmp_path: Path) -> None:
-    settings = through(running, files, 2, count=2_000, reconnect=20.0, **PACED)
+def test_broker_that_refuses_for_a_while_is_tried_again(
+    files_broker: RunningBroker, files: Files, tmp_path: Path
+) -> None:
+    settings = through(files_broker, files, 2, count=2_000, reconnect=20.0, **PACED)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 1, 500, refuse=5)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
@@ -119,9 +96,9 @@ def test_broker_that_refuses_for_a_while_is_tried_again(running: RunningBroker, 
 
 
 def test_connection_that_cannot_be_restored_in_time_ends_the_run(
-    running: RunningBroker, files: Files, tmp_path: Path
+    files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
-    settings = through(running, files, 2, count=100_000, loop="open", rate=500.0, reconnect=1.0)
+    settings = through(files_broker, files, 2, count=100_000, loop="open", rate=500.0, reconnect=1.0)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 1, 50, refuse=1_000)
         began = time.monotonic()
@@ -132,14 +109,14 @@ def test_connection_that_cannot_be_restored_in_time_ends_the_run(
 
 
 def test_connection_that_is_lost_again_and_again_ends_the_run(
-    running: RunningBroker, files: Files, tmp_path: Path
+    files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
     def cut_always(lab: Lab) -> None:
         lab.until("received", 50)
         while not lab.wait(0.05):
             relay.cut()
 
-    settings = through(running, files, 2, count=100_000, loop="open", rate=500.0, reconnect=1.5)
+    settings = through(files_broker, files, 2, count=100_000, loop="open", rate=500.0, reconnect=1.5)
     with cut_relay(settings["port"]) as relay:
         outcome = Lab(tmp_path / "run", during=cut_always).run(**{**settings, "port": relay.port})
     assert "could not be restored within 1.5 s" in str(outcome.failure)
@@ -147,9 +124,9 @@ def test_connection_that_is_lost_again_and_again_ends_the_run(
 
 
 def test_without_a_time_to_reconnect_a_lost_connection_ends_the_run(
-    running: RunningBroker, files: Files, tmp_path: Path
+    files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
-    settings = through(running, files, 2, count=100_000, loop="open", rate=500.0)
+    settings = through(files_broker, files, 2, count=100_000, loop="open", rate=500.0)
     with cut_relay(settings["port"]) as relay:
         outcome = Lab(tmp_path / "run", during=cutting(relay, 1, 50)).run(**{**settings, "port": relay.port})
     assert "was lost" in str(outcome.failure)
@@ -157,10 +134,10 @@ def test_without_a_time_to_reconnect_a_lost_connection_ends_the_run(
 
 
 def test_pre_settled_messages_that_were_under_way_are_lost_and_counted(
-    running: RunningBroker, files: Files, tmp_path: Path
+    files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
     more = {**PACED, "count": 5_000, "settlement": Settlement.PRE_SETTLED, "reconnect": 20.0, "patience": 2.0}
-    settings = through(running, files, 2, numbered=True, **more)
+    settings = through(files_broker, files, 2, numbered=True, **more)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 2, 1_000)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
@@ -189,11 +166,15 @@ def test_broker_is_stopped_and_started_in_mid_run(tmp_path: Path) -> None:
     assert figures["lost"] == 2_000 - figures["received"] + figures["duplicated"]
 
 
-@pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
-def test_connections_to_rabbitmq_are_restored_without_loss(tmp_path: Path) -> None:
-    with RealBroker("rabbitmq", tmp_path / "broker") as rabbit, cut_relay(rabbit.port) as relay:
-        values = {"broker": "external", "port": relay.port, "address": rabbit.address("q"), "username": USER}
-        values |= {"password_file": str(rabbit.password_file), "numbered": True, "durable": True, "reconnect": 30.0}
+def test_connections_to_rabbitmq_are_restored_without_loss(rabbitmq: SharedRabbitmq, tmp_path: Path) -> None:
+    with cut_relay(rabbitmq.broker.port) as relay:
+        values = {"broker": "external", "port": relay.port, "address": rabbitmq.fresh_queue(), "username": USER}
+        values |= {
+            "password_file": str(rabbitmq.broker.password_file),
+            "numbered": True,
+            "durable": True,
+            "reconnect": 30.0,
+        }
         outcome = Lab(tmp_path / "run", during=cutting(relay, 3, 500)).run(**values, count=3_000, **PACED)
     nothing_lost(outcome, 3_000)
     assert outcome.figures["reconnects"] >= 1

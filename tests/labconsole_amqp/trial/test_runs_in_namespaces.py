@@ -1,4 +1,8 @@
-"""Broker, receiver and sender on three hosts with networks of their own (namespaces), behind links of 20 Mbit/s."""
+"""Broker, receiver and sender on three hosts with networks of their own (namespaces), behind links of 20 Mbit/s.
+
+They are in the nightly set: only there would a run that does not use the link between its hosts be found. Runs on hosts
+without such a network are in `test_runs_on_agents`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from labconsole.store.records import RunStatus
 from tests.helpers.host_network import RATE_MBIT, Namespaces, namespaces
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 
+pytestmark = pytest.mark.nightly
 HOSTS = ("hub", "left", "right")
 
 

@@ -34,7 +34,7 @@ def running(home: Path) -> Iterator[ClusterProcesses]:
         yield found
 
 
-@pytest.mark.parametrize("test", [1, 2, 3, 4])
+@pytest.mark.parametrize("test", [1, *(pytest.param(test, marks=pytest.mark.nightly) for test in (2, 3)), 4])
 def test_a_test_of_the_source_over_three_hosts(
     running: ClusterProcesses,
     home: Path,
@@ -43,6 +43,7 @@ def test_a_test_of_the_source_over_three_hosts(
     capsys: pytest.CaptureFixture[str],
     test: int,
 ) -> None:
+    """Tests 2 and 3 are in the nightly set: Test 4 has their TLS and their signatures."""
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     (tmp_path / "flight.txt").write_bytes(PAYLOAD_FILE)
     hosts = tmp_path / "hosts.toml"

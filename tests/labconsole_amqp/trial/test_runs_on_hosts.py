@@ -16,10 +16,7 @@ from labconsole.security.private_files import PRIVATE_KEY_MARK
 from labconsole.security.secrets import Secret
 from tests.helpers.other_hosts import OtherHosts
 from tests.labconsole_amqp.lab import Lab, Outcome
-from tests.labconsole_amqp.link.test_revocation import States, states
-from tests.labconsole_amqp.trial.test_followed_identities import SETTINGS as FOLLOWED
-
-__all__ = ["states"]
+from tests.labconsole_amqp.states import FOLLOWED, States
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 and /proc are Linux's")
 
@@ -87,34 +84,36 @@ def home(lab_home: Path) -> Iterator[Path]:
     yield lab_home
 
 
-@pytest.mark.parametrize("test", [1, 2, 3, 4])
-def test_each_test_runs_with_the_labs_identities(home: Path, tmp_path: Path, test: int) -> None:
+@pytest.mark.parametrize(
+    ("test", "listens", "envelope"),
+    [
+        (1, "broker", "seed-2025"),
+        (1, "receiver", "seed-2025"),
+        (2, "broker", "seed-2025"),
+        (3, "broker", "seed-2025"),
+        (4, "broker", "hybrid"),
+        (4, "broker", "cms"),
+        (4, "receiver", "ml-dsa-65"),
+    ],
+)
+def test_each_test_runs_with_the_labs_identities(
+    home: Path, tmp_path: Path, test: int, listens: str, envelope: str
+) -> None:
+    """With a broker and without one, when the receiver listens; keys of messages travel too."""
     payload = tmp_path / "payload.txt"
     payload.write_text("flight plan")
-    found = run(tmp_path / "run", home, tmp_path / "payload.txt", test=test, payload=str(payload))
+    settings = {"test": test, "envelope": envelope, "broker": "none" if listens == "receiver" else "embedded"}
+    found = run(tmp_path / "run", home, tmp_path / "payload.txt", payload=str(payload), **settings)
     found.is_whole()
     if test > 1:
         found.keeps_secrets()
         assert set(found.lab.hosts.roles["sender-0"].secrets), "a key of the lab has a passphrase"
     checks = next(event for event in found.outcome.events_named("connected") if event.source == "sender-0")
     [tcp] = [check for check in checks.data["checks"] if check["name"] == "TCP"]
-    assert tcp["evidence"]["peer"].startswith(ADDRESSES["broker"])
-
-
-@pytest.mark.parametrize("test", [1, 4])
-def test_a_receiver_without_a_broker_listens_on_the_address_of_its_host(home: Path, tmp_path: Path, test: int) -> None:
-    found = run(tmp_path / "run", home, test=test, broker="none")
-    found.is_whole()
-    checks = next(event for event in found.outcome.events_named("connected") if event.source == "sender-0")
-    [tcp] = [check for check in checks.data["checks"] if check["name"] == "TCP"]
-    assert tcp["evidence"]["peer"].startswith(ADDRESSES["receiver"])
-
-
-@pytest.mark.parametrize("envelope", ["cms", "hybrid", "ml-dsa-65"])
-def test_keys_of_messages_travel_too(home: Path, tmp_path: Path, envelope: str) -> None:
-    found = run(tmp_path / "run", home, test=4, envelope=envelope)
-    found.is_whole()
-    found.keeps_secrets()
+    assert tcp["evidence"]["peer"].startswith(ADDRESSES[listens])
+    if test == 1:
+        [verdict] = [one for one in found.outcome.evaluation.verdicts if one.name == "preflight: clock offset"]
+        assert "Several clocks" in verdict.reason and "One clock" not in verdict.reason
 
 
 PASSPHRASE = "only the operator knows it"
@@ -159,9 +158,11 @@ def test_a_wrong_passphrase_names_the_consoles_file(home: Path, tmp_path: Path) 
 
 
 def test_roles_keep_their_identities_when_those_of_the_database_change(states: States, tmp_path: Path) -> None:
+    renew = states.prepared(states.alpha, "alpha-client")
+
     def change(lab: HostLab) -> None:
         lab.until("received", 50)
-        states.named(states.alpha, "alpha-client")
+        renew()
         states.crl(states.alpha, "alpha-client")
 
     lab = HostLab(tmp_path / "run", states.store.directory.parent, during=change)
@@ -182,9 +183,3 @@ def test_phases_begin_by_the_clock_of_each_host(home: Path, tmp_path: Path) -> N
     outcome = found.outcome
     assert outcome.failure is None, outcome.failure
     assert outcome.figures["lost"] == 0 and outcome.figures["latency_p50"] < 50
-
-
-def test_the_preflight_says_that_there_are_several_clocks(home: Path, tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", home, test=1).outcome
-    [verdict] = [one for one in outcome.evaluation.verdicts if one.name == "preflight: clock offset"]
-    assert "Several clocks" in verdict.reason and "One clock" not in verdict.reason

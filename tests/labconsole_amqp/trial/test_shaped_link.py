@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,35 +13,22 @@ from pydantic import ValidationError
 from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker
-from tests.labconsole_amqp.lab import Lab, Outcome, run
-from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
-from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
+from tests.labconsole_amqp.lab import SHAPED, Lab, run
+from tests.labconsole_amqp.real_broker import USER
+from tests.labconsole_amqp.run_files import Files, login, through
+from tests.labconsole_amqp.run_judgements import all_arrived
+from tests.labconsole_amqp.shared_rabbitmq import SharedRabbitmq
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
-__all__ = ["files"]
-
-SHAPED = {"shaping": "built-in", "link_rate": 2.0, "link_calibration": 0.5}
 LARGEST_SHARE = 97.0
 """Headers take 3.5 % of a full link, and TLS and frames take more."""
-
-
-@pytest.fixture
-def running(files: Files) -> Iterator[RunningBroker]:
-    with broker(files.broker, files) as serving_now:
-        yield serving_now
-
-
-def whole(outcome: Outcome, count: int) -> None:
-    assert outcome.failure is None, outcome.failure
-    figures = outcome.figures
-    assert (figures["received"], figures["lost"], figures["failed_verifications"]) == (count, 0, 0)
 
 
 @pytest.mark.parametrize("test", (1, 4))
 def test_a_full_link_bounds_the_run_and_is_called_link_bound(tmp_path: Path, test: int) -> None:
     outcome = run(tmp_path / "run", test=test, payload="fpl-fixm", count=8, warm_up=2, **SHAPED)
-    whole(outcome, 10)
+    all_arrived(outcome, 10)
     figures = outcome.figures
     assert 50 < figures["link_use"] < LARGEST_SHARE
     assert outcome.verdicts["the link rate can be as stated"] == "pass"
@@ -57,60 +43,62 @@ def test_a_full_link_bounds_the_run_and_is_called_link_bound(tmp_path: Path, tes
 def test_a_delay_is_part_of_connecting_and_of_each_latency(tmp_path: Path) -> None:
     settings = {"loop": "open", "rate": 50.0, "count": 25, "link_delay": 40.0, **SHAPED, "link_rate": 50.0}
     outcome = run(tmp_path / "run", **settings)
-    whole(outcome, 25)
+    all_arrived(outcome, 25)
     assert outcome.figures["latency_min"] >= 80  # to the broker and from it
     assert outcome.figures["connect_time"] >= 2 * 80
     assert outcome.figures["link_round_trip"] >= 80
     one_end = run(tmp_path / "one", **settings, link_ends="receiver")
-    whole(one_end, 25)
+    all_arrived(one_end, 25)
     assert one_end.figures["latency_min"] >= 40
     assert one_end.figures["connect_time"] < outcome.figures["connect_time"]
 
 
 @pytest.mark.parametrize("test", (1, 2))
 def test_an_external_broker_is_reached_over_the_link_by_its_own_name(
-    running: RunningBroker, files: Files, tmp_path: Path, test: int
+    files_broker: RunningBroker, files: Files, tmp_path: Path, test: int
 ) -> None:
     more = login(tmp_path, "right") if test == 1 else {}
-    outcome = run(tmp_path / "run", **through(running, files, test, **more, **SHAPED), link_ends="sender")
-    whole(outcome, 20)
+    outcome = run(tmp_path / "run", **through(files_broker, files, test, **more, **SHAPED), link_ends="sender")
+    all_arrived(outcome, 20)
     wrong = {"server_name": "other.example"} if test == 2 else {"link_rate": None}
     if test == 2:
-        outcome = run(tmp_path / "wrong", **through(running, files, test, **SHAPED, **wrong))
+        outcome = run(tmp_path / "wrong", **through(files_broker, files, test, **SHAPED, **wrong))
         assert outcome.failure is not None and "other.example" in str(outcome.failure)
 
 
-@pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
-def test_rabbitmq_is_reached_over_the_link(tmp_path: Path) -> None:
-    with RealBroker("rabbitmq", tmp_path / "broker") as rabbit:
-        values = {"broker": "external", "port": rabbit.port, "address": rabbit.address("q"), "username": USER}
-        values |= {"password_file": str(rabbit.password_file), "payload": "fpl-fixm", "count": 8, "warm_up": 2}
-        outcome = run(tmp_path / "run", **values, **SHAPED, link_delay=20.0)
-    whole(outcome, 10)
+def test_rabbitmq_is_reached_over_the_link(rabbitmq: SharedRabbitmq, tmp_path: Path) -> None:
+    broker = rabbitmq.broker
+    values = {"broker": "external", "port": broker.port, "address": rabbitmq.fresh_queue(), "username": USER}
+    values |= {"password_file": str(broker.password_file), "payload": "fpl-fixm", "count": 8, "warm_up": 2}
+    outcome = run(tmp_path / "run", **values, **SHAPED, link_delay=20.0)
+    all_arrived(outcome, 10)
     figures = outcome.figures
     assert figures["connect_time"] >= 4 * 40 and figures["link_use"] < LARGEST_SHARE
 
 
-def test_a_broker_that_is_not_there_is_named(tmp_path: Path, files: Files, running: RunningBroker) -> None:
-    settings = through(running, files, 2, **SHAPED)
+def test_a_broker_that_is_not_there_is_named(tmp_path: Path, files: Files, files_broker: RunningBroker) -> None:
+    settings = through(files_broker, files, 2, **SHAPED)
     with socket.create_server(("127.0.0.1", 0)) as gone:
         unused = gone.getsockname()[1]
     for wrong, sentence in (
         ({"host": "broker.invalid"}, "The host name broker.invalid cannot be resolved: check its spelling and DNS."),
-        ({"port": unused}, f"The broker 127.0.0.1:{unused} refused the connection: is the broker running, and on this"),
+        (
+            {"port": unused},
+            f"The broker 127.0.0.1:{unused} refused the connection: is the broker running, and on this",
+        ),
     ):
         at = {**settings, **wrong}
         outcome = run(tmp_path / str(at["port"]) / str(at["host"]), **at)
         assert outcome.failure is not None and sentence in outcome.failure
 
 
-def test_messages_name_the_broker_and_not_the_shaper(running: RunningBroker, files: Files, tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", **through(running, files, 1, **login(tmp_path, "wrong"), **SHAPED))
-    assert outcome.failure is not None and f"127.0.0.1:{running.ports.plain}" in outcome.failure
+def test_messages_name_the_broker_and_not_the_shaper(files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", **through(files_broker, files, 1, **login(tmp_path, "wrong"), **SHAPED))
+    assert outcome.failure is not None and f"127.0.0.1:{files_broker.ports.plain}" in outcome.failure
 
 
-def test_a_lost_connection_is_restored_over_the_link(running: RunningBroker, files: Files, tmp_path: Path) -> None:
-    settings = through(running, files, 2, count=1_000, reconnect=20.0, loop="open", rate=500.0)
+def test_a_lost_connection_is_restored_over_the_link(files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
+    settings = through(files_broker, files, 2, count=1_000, reconnect=20.0, loop="open", rate=500.0)
     with cut_relay(settings["port"]) as relay:
 
         def during(lab: Lab) -> None:

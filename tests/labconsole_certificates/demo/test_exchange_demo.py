@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,9 +26,10 @@ from labconsole_certificates.demo.demo_states import (
     seen_matrix,
 )
 from labconsole_certificates.demo.exchange_demo import matrix
+from labconsole_certificates.exchange.handshake import Handshake
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.trust.bundle_format import decode
-from labconsole_certificates.trust.matrix import CellStatus
+from labconsole_certificates.trust.matrix import Cell, CellStatus
 from tests.helpers.operations import Operations
 
 
@@ -39,6 +41,24 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("TMPDIR", str(folder))
     return folder
+
+
+@dataclass(frozen=True)
+class ProvenPair:
+    """State A and State B after the demo: the handshakes both ways, and the matrix that State A shows."""
+
+    handshakes: Mapping[tuple[str, str], Handshake]
+    seen: Mapping[tuple[str, str], Cell]
+
+
+@pytest.fixture(scope="module")
+def proven_pair(tmp_path_factory: pytest.TempPathFactory) -> ProvenPair:
+    """Two States; their second bundles tell whom each of them trusts."""
+    with founded(tmp_path_factory.mktemp("pair"), 2, KeyType.P_256) as members:
+        for _ in range(2):
+            exchange_bundles(members)
+        exchange_requests(members)
+        return ProvenPair(connect_all_pairs(members), seen_matrix(members[0], datetime.now(UTC)))
 
 
 def test_every_pair_is_proven_and_nothing_is_left(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,11 +116,8 @@ def test_a_pair_without_trust_is_reported(tmp_path: Path) -> None:
     assert [row[2] for row in table.rows] == ["✗ untrusted", "· own root"]
 
 
-def test_consoles_with_different_matrices_are_reported(tmp_path: Path) -> None:
-    with founded(tmp_path, 2, KeyType.P_256) as members:
-        for _ in range(2):  # the second bundles tell whom each State trusts
-            exchange_bundles(members)
-        seen = seen_matrix(members[0], datetime.now(UTC))
+def test_consoles_with_different_matrices_are_reported(proven_pair: ProvenPair) -> None:
+    seen = proven_pair.seen
     assert faults([seen, seen], {}) == []
     pair = ("State B", "State A")
     differing = {**seen, pair: replace(seen[pair], status=CellStatus.STALE)}
@@ -113,11 +130,8 @@ def test_forty_states(temporary: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "1560 of 1560 directed pairs proven" in capsys.readouterr().out
 
 
-def test_seven_states_have_a_sign_for_each_pair(tmp_path: Path) -> None:
-    with founded(tmp_path, 2, KeyType.P_256) as members:
-        exchange_bundles(members)
-        exchange_requests(members)
-        handshakes, seen = connect_all_pairs(members), seen_matrix(members[0], datetime.now(UTC))
+def test_seven_states_have_a_sign_for_each_pair(proven_pair: ProvenPair) -> None:
+    handshakes, seen = proven_pair.handshakes, proven_pair.seen
     names = [f"State {letter}" for letter in "ABCDEFG"]
     pairs = [(row, column) for row in names for column in names]
     cells = {pair: seen["State A", "State A" if pair[0] == pair[1] else "State B"] for pair in pairs}

@@ -13,7 +13,7 @@ from labconsole.security.x509 import parsing, pem_and_der
 from labconsole.security.x509.pkcs12_opening import open_here
 from labconsole_certificates.describing.pki_objects import describe
 from tests.helpers.der_mutations import der_mutations
-from tests.helpers.mutations import mutations
+from tests.helpers.mutations import mutations, tenth_and_all
 from tests.helpers.pki_samples import PASSWORD, Samples
 
 COPIES = 400
@@ -46,12 +46,13 @@ def describe_each(damaged: Iterator[bytes]) -> int:
 
 
 @pytest.mark.filterwarnings("ignore")  # `cryptography` warns of odd serial numbers and the like
+@pytest.mark.parametrize("count", tenth_and_all(COPIES))
 @pytest.mark.parametrize("damage", [mutations, der_mutations])
 @pytest.mark.parametrize("kind", ["root", "certificate", "csr", "crl", "pkcs12", "open-pkcs12", "key"])
 def test_damaged_files_that_are_accepted_are_described(
-    samples: Samples, kind: str, damage: Callable[[bytes, int, int], Iterator[bytes]]
+    samples: Samples, kind: str, damage: Callable[[bytes, int, int], Iterator[bytes]], count: int
 ) -> None:
-    describe_each(damage(dict(samples.files)[kind], COPIES, 20261121))
+    describe_each(damage(dict(samples.files)[kind], count, 20261121))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -226,6 +226,7 @@ def test_a_peer_that_speaks_no_tls_ends_with_one_sentence(
     assert said.replace(B, A) in waiting.refusal()
 
 
+@pytest.mark.serial
 def test_a_silent_peer_and_a_slow_one_end_in_time(
     consoles: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +269,7 @@ def test_the_last_failure_is_the_result_when_the_time_is_over(consoles: Path, po
     assert not proof.ok and "was not understood" in proof.sentence()
 
 
+@pytest.mark.serial
 def test_both_ends_can_be_cancelled(consoles: Path, pool: ThreadPoolExecutor) -> None:
     waiting = Waiting(pool, consoles / "b", B, A, wait_s=60)
     waiting.cancelled = True

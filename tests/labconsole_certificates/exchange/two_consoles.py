@@ -11,8 +11,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.pki.records import State
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.private_files import write_private
-from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.exchange.remote_tls_proof import (
     PeerAddress,
@@ -36,9 +34,7 @@ NAMES = ("State A", "State B")
 
 def make_consoles(directory: Path) -> None:
     """The databases `a` and `b` in `directory`: roots are trusted, and both ways of the CSR method are done."""
-    passphrase = directory / "passphrase"
-    write_private(passphrase, b"of-the-lab\n")
-    new = NewKey(passphrase=SecretSource(passphrase_file=passphrase))
+    new = NewKey()
     with PkiStore.open(directory / "a") as a, PkiStore.open(directory / "b") as b:
         stores = dict(zip(NAMES, (a, b), strict=True))
         roots = {}

@@ -12,7 +12,6 @@ from labconsole.paths import pki_dir
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import TokenKey
 from labconsole.security.secrets import Secret, SecretSource
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.softhsm import library
 from labconsole.security.x509.certificate_profiles import CertificateProfile
@@ -23,6 +22,7 @@ from labconsole_certificates.operations.export import Form, exported, pkcs12_byt
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.revocation.crl_operations import publish_crl, revoke
 from tests.helpers.openssl_command import run_openssl
+from tests.helpers.softhsm_token import create_softhsm_token
 from tests.labconsole_certificates.three_states import ThreeStates
 
 pytestmark = pytest.mark.skipif(library() is None, reason="SoftHSM2 is needed")
@@ -34,7 +34,7 @@ PIN = Secret("1234-user")
 @pytest.fixture
 def office(tmp_path: Path) -> SecretSource:
     """A token called office whose PIN is not stored; and a file with its PIN."""
-    save_configuration("office", make_softhsm_token(tmp_path / "office", "partition-1", PIN, Secret("5678-officer")))
+    save_configuration("office", create_softhsm_token(tmp_path / "office", "partition-1", PIN, Secret("5678-officer")))
     file = tmp_path / "pin"
     file.write_text(f"{PIN.reveal()}\n")
     file.chmod(0o600)

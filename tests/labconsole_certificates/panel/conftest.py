@@ -21,12 +21,6 @@ from tests.labconsole_ui.conftest import bridge, home, open_window, services, th
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Qt's offscreen platform warns of unsupported window operations; these are not errors."""
-    for item in items:
-        item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
-
-
 @dataclass(frozen=True)
 class Pair:
     """Two States of this console with their roots, and the open database."""

@@ -10,7 +10,7 @@ from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.tab import Tab
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab
-from tests.labconsole_ui.views.test_accessible import controls
+from tests.labconsole_ui.controls import controls
 
 TABS = ("certificates", "requests", "exchange", "trust", "rotation", "revocation", "audit")
 

@@ -18,10 +18,9 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.cryptoki.private_keys import private_key
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import save_configuration
-from labconsole.security.token.remote_private_key import make_token_key, opened_token_key
+from labconsole.security.token.remote_private_key import opened_new_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crl_issuing import Revoked
 from labconsole.security.x509.issuing import Issuer, issue, issue_root
@@ -31,6 +30,7 @@ from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
 from tests.helpers.authorities import named
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.pkilint_errors import ocsp_errors
+from tests.helpers.softhsm_token import create_softhsm_token
 from tests.helpers.x509_keys import key_of
 
 DAY = Validity.for_days(1)
@@ -40,7 +40,7 @@ PIN = Secret("1234-user")
 
 @pytest.fixture(scope="module")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
-    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), "test", PIN, Secret("5678-officer"))
+    return create_softhsm_token(tmp_path_factory.mktemp("softhsm"), "test", PIN, Secret("5678-officer"))
 
 
 @pytest.fixture
@@ -76,9 +76,7 @@ def test_openssl_verifies_an_ocsp_answer_signed_through_a_child_process(
     configuration: TokenConfiguration, own_home: Path, kind: KeyKind, tmp_path: Path
 ) -> None:
     save_configuration("office", configuration)
-    label = f"root {kind}"
-    make_token_key("office", label, kind, PIN)
-    with opened_token_key("office", label, PIN) as key:
+    with opened_new_token_key("office", f"root {kind}", kind, PIN) as key:
         root = issue_root(key, named("CN=Root in a token,C=SG"), DAY)
         issuer = Issuer(root, key)
         leaf = leaf_of(issuer, key_of(KeyType.P_256).public_key())

@@ -16,12 +16,9 @@ from labconsole.security.x509.validity import Validity
 from labconsole_certificates.trust.bundle_format import BundleContent, decode, encode
 from labconsole_certificates.trust.bundle_inspection import inspect_bundle
 from tests.helpers.authorities import new_authority
-from tests.helpers.mutations import mutations
+from tests.helpers.mutations import mutations, tenth_and_all
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
-_FILES = 500
-_CONTENTS = 1000
-_IMPORTED = 100
 _MADE = datetime.now(UTC).replace(microsecond=0)
 
 
@@ -51,17 +48,18 @@ def test_what_was_encoded_is_decoded(content: BundleContent) -> None:
     assert decode(encode(content)) == content
 
 
-def test_a_damaged_file_is_refused_or_says_the_same(content: BundleContent, root: Issuer) -> None:
+@pytest.mark.parametrize("count", tenth_and_all(500))
+def test_a_damaged_file_is_refused_or_says_the_same(content: BundleContent, root: Issuer, count: int) -> None:
     signed = cms.sign(encode(content), root.certificate, root.key)
     refused = 0
-    for damaged in mutations(signed, _FILES, seed=1):
+    for damaged in mutations(signed, count, seed=1):
         try:
             look = inspect_bundle(damaged)
         except BadInput:
             refused += 1
         else:
             assert (look.content, look.signer) == (content, root.certificate)
-    assert refused > _FILES * 0.9
+    assert refused > count * 0.9
 
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.75, 0.98])
@@ -71,11 +69,12 @@ def test_a_truncated_file_is_refused(share: float, content: BundleContent, root:
         inspect_bundle(signed[: int(len(signed) * share)])
 
 
-def test_damage_that_was_signed_is_refused_or_encodes_to_itself(content: BundleContent) -> None:
+@pytest.mark.parametrize("count", tenth_and_all(1000))
+def test_damage_that_was_signed_is_refused_or_encodes_to_itself(content: BundleContent, count: int) -> None:
     """A State may sign nonsense: no two encodings mean the same, and nothing but BadInput is raised."""
     encoded = encode(content)
     outcomes: Counter[str] = Counter()
-    for damaged in mutations(encoded, _CONTENTS, seed=2):
+    for damaged in mutations(encoded, count, seed=2):
         try:
             decoded = decode(damaged)
         except BadInput as error:
@@ -86,19 +85,20 @@ def test_damage_that_was_signed_is_refused_or_encodes_to_itself(content: BundleC
     assert len(outcomes) > 5  # the damage reaches deep: not all fails at the first byte
 
 
+@pytest.mark.parametrize("count", tenth_and_all(100))
 def test_signed_damage_changes_nothing_when_it_is_refused(
-    content: BundleContent, root: Issuer, console: NewConsole
+    content: BundleContent, root: Issuer, console: NewConsole, count: int
 ) -> None:
     alpha: Console = console("Alpha")
     encoded, before = encode(content), alpha.store.snapshot()
     refused = 0
-    for damaged in mutations(encoded, _IMPORTED, seed=3):
+    for damaged in mutations(encoded, count, seed=3):
         signed = cms.sign(damaged, root.certificate, root.key)
         try:
             alpha.import_bundle(signed)  # the fingerprint is not typed: none may pass
         except BadInput:
             refused += 1
-    assert refused == _IMPORTED
+    assert refused == count
     assert alpha.store.snapshot() == before
 
 

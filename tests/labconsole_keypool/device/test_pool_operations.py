@@ -23,12 +23,14 @@ from labconsole.paths import tokens_dir
 from labconsole.security.secrets import Secret
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import inspect_token
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
 from labconsole.store.errors import StoreError
 from labconsole_keypool.device.pool_operations import PurgeParameters, PurgePool, counts_of
 from labconsole_keypool.store.key_records import Counts
 from tests.helpers.operations import Operations
+from tests.helpers.softhsm_token import create_softhsm_token
+
+pytestmark = pytest.mark.usefixtures("lab_home")
 
 FILL, INITIALISE = "keypool.fill", "keypool.initialise-token"
 PIN, NEW, OFFICER = Secret("1234-user"), Secret("4321-user"), Secret("5678-officer")
@@ -44,7 +46,7 @@ def actions() -> Iterator[Operations]:
 @pytest.fixture
 def office(tmp_path: Path) -> None:
     """A token called office, labelled `partition-1`, whose PIN has no source."""
-    save_configuration("office", make_softhsm_token(tmp_path / "office", "partition-1", PIN, OFFICER))
+    save_configuration("office", create_softhsm_token(tmp_path / "office", "partition-1", PIN, OFFICER))
 
 
 class Context:
@@ -130,7 +132,7 @@ def test_a_token_of_the_operators_gets_its_pin_from_the_dialog(office: None) -> 
 
 
 def test_a_token_is_added_if_it_is_there(tmp_path: Path) -> None:
-    made = make_softhsm_token(tmp_path / "hsm", "partition-1", PIN, OFFICER)
+    made = create_softhsm_token(tmp_path / "hsm", "partition-1", PIN, OFFICER)
     with pytest.raises(TokenError, match=r"Name the PKCS#11 module"):
         AddToken().run(AddTokenParameters(), Context())
     with pytest.raises(TokenError, match=r"The token hsm was not added\. .*nowhere\.so"):

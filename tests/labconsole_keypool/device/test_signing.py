@@ -272,6 +272,7 @@ def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
     assert 200 <= taken_ms < 200 + 75
 
 
+@pytest.mark.serial
 def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(
     token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from labconsole.model.trial import Level
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_keypool.measuring.device_benchmark_evaluation import curves, distributions
 from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters, RSAOperation
 from labconsole_keypool.measuring.device_benchmark_role import DeviceBenchmarkRole
 from labconsole_keypool.trials.device_benchmark_trial import DeviceBenchmarkTrial
+from tests.helpers.softhsm_token import create_softhsm_token
 from tests.labconsole_keypool.token_role import PIN, SO_PIN, TokenRun, run_on_token
 
 TRIAL = DeviceBenchmarkTrial()
@@ -21,7 +21,7 @@ TRIAL = DeviceBenchmarkTrial()
 
 @pytest.fixture(scope="module")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
-    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), "test", PIN, SO_PIN)
+    return create_softhsm_token(tmp_path_factory.mktemp("softhsm"), "test", PIN, SO_PIN)
 
 
 def without_hashing(configuration: TokenConfiguration, folder: Path) -> TokenConfiguration:

@@ -11,12 +11,12 @@ import pytest
 from labconsole import paths
 from labconsole.model.trial import Origin
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_keypool.measuring.step_times_evaluation import curves, distributions
 from labconsole_keypool.measuring.step_times_parameters import Step, StepOperation, StepTimesParameters
 from labconsole_keypool.measuring.step_times_role import StepTimesRole
 from labconsole_keypool.measuring.storage_media import Storage
 from labconsole_keypool.trials.step_times_trial import StepTimesTrial
+from tests.helpers.softhsm_token import create_softhsm_token
 from tests.labconsole_keypool.token_role import PIN, SO_PIN, TokenRun, run_on_token
 
 TRIAL = StepTimesTrial()
@@ -40,7 +40,7 @@ DONE = {
 
 @pytest.fixture(scope="module")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
-    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), "test", PIN, SO_PIN)
+    return create_softhsm_token(tmp_path_factory.mktemp("softhsm"), "test", PIN, SO_PIN)
 
 
 def done(configuration: TokenConfiguration, folder: Path, stopped: bool = False, **settings: Any) -> TokenRun:

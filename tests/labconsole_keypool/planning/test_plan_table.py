@@ -116,7 +116,7 @@ def test_key_counts_as_pooled_once_wrapped_and_saved() -> None:
     """Table 2-5: 121 to 141 ms a key, without its generation."""
     shortest, longest = (PlannerParameters(key_generation=end).service() for end in ("shortest", "longest"))
     assert (shortest.each_pooled_ms, longest.each_pooled_ms) == (588 + 121, 673 + 141)
-    own = PlannerParameters(timing="", generation_ms=10.0, wrap_ms=5.0).service()
+    own = PlannerParameters(timing="", generation_ms=10.0, wrap_ms=5.0, duration_s=75.0).service()
     assert (own.each_generated_ms, own.each_pooled_ms, replace(own, at_a_time=2).each_pooled_ms) == (10, 15, 7.5)
     pool, unstored = (table(own)[name].formula for name in ("pool", "hsms_without_storage"))
     assert any("saved in 15 ms" in step for step in pool.steps)

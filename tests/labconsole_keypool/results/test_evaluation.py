@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from labconsole.model.trial import Evaluation, Origin
 from labconsole_keypool.choices import KeyOrigin
@@ -19,22 +16,9 @@ from labconsole_keypool.series import DROPS, QUEUE, REQUESTS
 from labconsole_keypool.simulation.service_model import ServiceModel
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.simulation.simulator import Outcome, QueueLengths, Simulation, simulate
+from tests.labconsole_keypool.results.tables import MS, Tables
 
-MS = 1_000_000
 SECOND = 1000 * MS
-
-
-@dataclass
-class Tables:
-    """`Samples` of one role held in memory."""
-
-    tables: dict[str, dict[str, NDArray[Any]]]
-
-    def roles(self, series: str) -> list[str]:
-        return ["simulator"] if series in self.tables else []
-
-    def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
-        return self.tables[series]
 
 
 def recorded(

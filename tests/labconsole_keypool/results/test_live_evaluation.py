@@ -23,7 +23,7 @@ from labconsole_keypool.series import (
     STORE_VERIFIED,
 )
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from tests.labconsole_keypool.results.test_evaluation import MS, Tables
+from tests.labconsole_keypool.results.tables import MS, Tables
 
 T0_NS = 5_000_000_000_000
 A, C, D = KeyOrigin.TOKEN_RAM, KeyOrigin.POOL, KeyOrigin.GENERATED

@@ -18,6 +18,8 @@ from labconsole.store.reader import Reader
 from labconsole_keypool.trials.service_trial import ServiceTrial
 from tests.labconsole.cli.conftest import CommandLine
 
+pytestmark = pytest.mark.usefixtures("lab_home")
+
 
 @pytest.mark.timeout(120)
 def test_the_demo_s_report_opens_with_the_service_level_and_has_four_pages(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def generator(configuration: TokenConfiguration, store: Path, **parameters: Any)
     role = GeneratorRole(context)
     try:
         assert role.prepare()["token"]
-        thread = threading.Thread(target=role.run)
+        thread = threading.Thread(target=role.run, name="generator")
         thread.start()
         try:
             yield context
@@ -100,6 +100,6 @@ def test_it_ends_with_the_service(configuration: TokenConfiguration, tmp_path: P
         service.accept()
         service.send(Idle())
         service.send(End())
-        until(lambda: threading.active_count() == 1)
+        until(lambda: not any(thread.name == "generator" for thread in threading.enumerate()))
         assert not context.stop_requested
     service.close()

@@ -11,17 +11,20 @@ import pytest
 from labconsole.model.plugin import Plugins
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Secret
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from tests.helpers.counted_logins import CountedLogins
 from tests.helpers.practice import Bench
+from tests.helpers.softhsm_token import create_softhsm_token
 
 SERVICE = "keypool.signing-service"
 P_256 = {"key_kind": "p-256", "requests": 2, "rate": 50.0, "arrivals": "constant"}
 RIGHT = "1234-user"
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="builds a module that counts logins")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cc") is None, reason="builds a module that counts logins"),
+    pytest.mark.usefixtures("lab_home"),
+]
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def pin_file(tmp_path: Path) -> Path:
 def logins(tmp_path: Path, pin_file: Path) -> CountedLogins:
     """The token `office`, whose PIN file holds a wrong PIN."""
     counted = CountedLogins(tmp_path / "module")
-    token = make_softhsm_token(tmp_path / "office", "office", Secret(RIGHT), Secret("5678-officer"))
+    token = create_softhsm_token(tmp_path / "office", "office", Secret(RIGHT), Secret("5678-officer"))
     save_configuration("office", counted.through(token, pin_file))
     write_private(pin_file, b"0000-wrong\n")
     return counted

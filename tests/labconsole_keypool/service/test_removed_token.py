@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from labconsole.security.secrets import Secret
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
 from tests.helpers.removable_token import removable
+from tests.helpers.softhsm_token import create_softhsm_token
 from tests.labconsole_keypool.live_lab import LiveLab, Outcome
+
+pytestmark = pytest.mark.usefixtures("lab_home")
 
 PIN = Secret("1234-user")
 
@@ -16,7 +20,7 @@ PIN = Secret("1234-user")
 def run_and_remove(tmp_path: Path, **changes: object) -> Outcome:
     """A run on the token `office`, which is removed after the tenth signature."""
     gone = tmp_path / "removed"
-    made = make_softhsm_token(tmp_path / "office", "office", PIN, Secret("5678-officer"))
+    made = create_softhsm_token(tmp_path / "office", "office", PIN, Secret("5678-officer"))
     save_configuration("office", removable(made, tmp_path, gone))
 
     def remove(lab: LiveLab) -> None:

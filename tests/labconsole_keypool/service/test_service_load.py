@@ -9,8 +9,7 @@ import pytest
 
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import load_profile
-from tests.labconsole_keypool.live_lab import LiveLab, Outcome
-from tests.labconsole_keypool.trials.test_service_trial import assert_sound
+from tests.labconsole_keypool.live_lab import LiveLab, Outcome, assert_sound
 
 
 def table_4_1(folder: Path, scenario: int) -> Outcome:

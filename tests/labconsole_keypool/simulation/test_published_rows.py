@@ -1,4 +1,4 @@
-"""The thesis' published rows: the profile's runs through the engine, against the figures that the source prints."""
+"""The thesis' published rows: the profile's scenarios, two of them through the engine, against the printed figures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from labconsole.model.trial import Origin
 from labconsole.profiles.profile import Profile, campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.trials.simulation_trial import SimulationTrial
 from tests.helpers.practice import Bench
+from tests.helpers.role_threads import RoleThreads
+from tests.helpers.trial_lab import Outcome, TrialLab
 from tests.labconsole.cli.conftest import CommandLine
 from tests.labconsole_keypool.simulated_run import simulated
 
@@ -49,7 +52,21 @@ MOVED = {
 }
 
 ROWS = tuple(dict.fromkeys([*(scenario for scenario, _ in PUBLISHED), *MOVED]))
-"""The scenarios that go through the engine, each in its own processes."""
+"""The scenarios that are simulated."""
+
+ENGINE_ROWS = ("Fig. 4-1: without pool, 769 ms a key", "Fig. 4-3: with pool")
+"""Those that go through the engine as well, each in its own processes: without and with a pool."""
+
+
+SimulationOutcome = Outcome[SimulationParameters]
+
+
+class SimulationLab(TrialLab[SimulationParameters, SimulationOutcome]):
+    """A run in this process: the real trial, and its role in a thread."""
+
+    trial = SimulationTrial()
+    outcome = SimulationOutcome
+    roles = RoleThreads
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +76,9 @@ def profile() -> Profile:
 
 @pytest.fixture(scope="module")
 def bench(profile: Profile, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The profile's rows that the issue names, run by a queue as a window or a terminal does it."""
+    """Two of the profile's rows, run by a queue as a window or a terminal does it."""
     bench = Bench(tmp_path_factory.mktemp("published"), live_hz=10.0)
-    scenarios = tuple(scenario for scenario in profile.scenarios if scenario.name in ROWS)
+    scenarios = tuple(scenario for scenario in profile.scenarios if scenario.name in ENGINE_ROWS)
     bench.queue.submit(campaign_of(replace(profile, scenarios=scenarios)))
     bench.pump_until_idle()
     bench.close()
@@ -75,45 +92,53 @@ def runs(bench: Bench) -> Mapping[str, RunDetail]:
     return {detail.row.scenario: detail for detail in details}
 
 
-def figure(run: RunDetail, metric: str) -> float:
-    return next(one.value for one in run.metrics if one.name == metric and not one.labels)
+@pytest.fixture(scope="module")
+def rows(profile: Profile, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, SimulationOutcome]:
+    """All rows that the issue names, run in this process."""
+    folder = tmp_path_factory.mktemp("rows")
+    scenarios = [scenario for scenario in profile.scenarios if scenario.name in ROWS]
+    return {row.name: SimulationLab(folder / f"{number}").run(**row.parameters) for number, row in enumerate(scenarios)}
 
 
-def test_every_row_finished_and_is_marked_as_simulated(runs: Mapping[str, RunDetail]) -> None:
-    assert set(runs) == set(ROWS)
-    for run in runs.values():
-        assert (run.row.status, run.row.reason) == (RunStatus.FINISHED, "")
-        assert {metric.origin for metric in run.metrics} == {Origin.SIMULATED}
-        assert {series.origin for series in run.series if series.name not in COMPUTER} == {Origin.SIMULATED}
-        timing = next(event for event in run.events if event.name == "timing")
-        assert timing.data["timing"] == run.row.parameters["timing"]
+def test_every_row_is_marked_as_simulated_and_names_its_timing(rows: Mapping[str, SimulationOutcome]) -> None:
+    assert set(rows) == set(ROWS)
+    for row in rows.values():
+        assert {metric.origin for metric in row.evaluation.metrics} == {Origin.SIMULATED}
+        timing = next(event for event in row.samples.events if event.name == "timing")
+        assert timing.data["timing"] == row.parameters.timing
         assert all(any(word in text for word in SECTIONS) for text in timing.data["references"].values())
-        assert {verdict.name for verdict in run.verdicts} == {
-            "service level kept",
-            "300 ms in normal hours",
-            "3000 ms at peak",
-        }
+        assert set(row.verdicts) == {"service level kept", "300 ms in normal hours", "3000 ms at peak"}
+
+
+def test_the_engine_stores_what_such_a_run_gives(
+    runs: Mapping[str, RunDetail], rows: Mapping[str, SimulationOutcome]
+) -> None:
+    assert set(runs) == set(ENGINE_ROWS)
+    for name, run in runs.items():
+        assert (run.row.status, run.row.reason) == (RunStatus.FINISHED, "")
+        assert (run.metrics, run.verdicts) == (rows[name].evaluation.metrics, rows[name].evaluation.verdicts)
+        assert {series.origin for series in run.series if series.name not in COMPUTER} == {Origin.SIMULATED}
+        assert [event.name for event in run.events].count("timing") == 1
 
 
 @pytest.mark.parametrize(("scenario", "metric"), PUBLISHED)
-def test_a_published_row_is_reached(runs: Mapping[str, RunDetail], scenario: str, metric: str) -> None:
+def test_a_published_row_is_reached(rows: Mapping[str, SimulationOutcome], scenario: str, metric: str) -> None:
     printed, tolerance = PUBLISHED[scenario, metric]
-    assert figure(runs[scenario], metric) == pytest.approx(printed, rel=tolerance)
+    assert rows[scenario].figures[metric] == pytest.approx(printed, rel=tolerance)
 
 
 def test_fig_4_4_is_shown_as_it_comes_out_since_no_service_time_gives_both_its_figures(
-    runs: Mapping[str, RunDetail],
+    rows: Mapping[str, SimulationOutcome],
 ) -> None:
-    run = runs["Fig. 4-4: queue of 50, without pool"]
-    assert figure(run, DROPPED) == pytest.approx(1686, abs=10), "the source: 2073"
-    assert figure(run, FIRST) == pytest.approx(424, abs=5), "the source: 376"
+    figures = rows["Fig. 4-4: queue of 50, without pool"].figures
+    assert figures[DROPPED] == pytest.approx(1686, abs=10), "the source: 2073"
+    assert figures[FIRST] == pytest.approx(424, abs=5), "the source: 376"
 
 
-def test_in_fig_4_5_keys_are_unwrapped_while_requests_are_dropped(bench: Bench, runs: Mapping[str, RunDetail]) -> None:
+def test_in_fig_4_5_keys_are_unwrapped_while_requests_are_dropped(rows: Mapping[str, SimulationOutcome]) -> None:
     """Its signing time is that of signing while keys are unwrapped."""
-    with Reader(bench.database) as reader:
-        samples = reader.samples(runs["Fig. 4-5: queue of 50, with pool"].row.id)
-        dropped, refills = (samples.table(series, "simulator") for series in ("drops", "refills"))
+    samples = rows["Fig. 4-5: queue of 50, with pool"].samples
+    dropped, refills = (samples.table(series, "simulator") for series in ("drops", "refills"))
     for moment in dropped["received"]:
         assert ((refills["started"] <= moment) & (moment <= refills["finished"])).any()
 
@@ -130,12 +155,12 @@ def test_chapter_2_s_key_generation_gives_less_than_fig_4_1(profile: Profile, tm
 
 @pytest.mark.parametrize("scenario", MOVED)
 def test_changed_parameter_changes_the_figure(
-    profile: Profile, runs: Mapping[str, RunDetail], tmp_path: Path, scenario: str
+    profile: Profile, rows: Mapping[str, SimulationOutcome], tmp_path: Path, scenario: str
 ) -> None:
     changes, metric, way = MOVED[scenario]
     parameters = next(one.parameters for one in profile.scenarios if one.name == scenario)
     moved = simulated(tmp_path / "moved", **{**parameters, **changes}).figures[metric]
-    before = figure(runs[scenario], metric)
+    before = rows[scenario].figures[metric]
     assert moved > before * 1.02 if way == "higher" else moved < before * 0.98
 
 

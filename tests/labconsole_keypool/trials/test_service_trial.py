@@ -14,37 +14,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from labconsole.model.trial import Origin
 from labconsole.security.secrets import Secret
-from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
-from labconsole_keypool.results.verdicts import LEVEL_KEPT
 from labconsole_keypool.store.key_reader import KeyReader
-from labconsole_keypool.store.key_records import Head
 from labconsole_keypool.store.key_store import store_path
-from labconsole_keypool.store.verify_store import verify_store
 from labconsole_keypool.trials.service_trial import ServiceTrial
-from tests.labconsole_keypool.live_lab import LiveLab, Outcome
+from tests.helpers.softhsm_token import create_softhsm_token
+from tests.labconsole_keypool.live_lab import LiveLab, Outcome, assert_sound
+
+pytestmark = pytest.mark.usefixtures("lab_home")
 
 TRIAL = ServiceTrial()
 P_256 = {"key_kind": "p-256", "generate": "before", "arrivals": "constant"}
 PEAK = "100,50\n100,20\n100,10\n100,20\n100,50\n"
 """Steps 13 to 17 of Table 4-1: 20, 50, 100, 50 and 20 requests per second."""
-
-
-def assert_sound(outcome: Outcome) -> None:
-    """Nothing was lost, nothing used twice, and the key store confirms it."""
-    verdicts = {name: result for name, result in outcome.verdicts.items() if "ms" not in name and name != LEVEL_KEPT}
-    assert outcome.failure is None
-    assert verdicts == {
-        "no key used twice": "pass",
-        "every request answered or counted as dropped": "pass",
-        "store linked": "pass",
-    }
-    path = store_path(outcome.parameters.key_store)
-    at_begin, at_end = (Head.from_data(event.data) for event in outcome.events_named("key store head"))
-    assert at_begin.rows < at_end.rows, "a run that is killed has noted one, too"
-    assert not verify_store(path, at_begin) and not verify_store(path, at_end)
-    with KeyReader(path) as store:
-        assert store.counts().in_use == 0, "a claimed key is used or invalid in the end"
 
 
 def assert_live_is_stored(outcome: Outcome) -> None:
@@ -218,7 +200,7 @@ def test_a_run_that_is_cancelled_while_the_pool_is_filled_keeps_the_keys(tmp_pat
 
 def test_a_wrong_pin_is_one_sentence_and_tried_once(tmp_path: Path) -> None:
     pin, so_pin = Secret("1234-user"), Secret("5678-officer")
-    save_configuration("office", make_softhsm_token(tmp_path / "office", "office", pin, so_pin))
+    save_configuration("office", create_softhsm_token(tmp_path / "office", "office", pin, so_pin))
     (request,) = TRIAL.secrets(TRIAL.parameters.model_validate({"token": "office"}))
     assert request.key == "pin office"
     lab = LiveLab(tmp_path / "run", secrets={request.key: Secret("wrong")})

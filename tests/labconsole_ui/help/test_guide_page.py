@@ -268,24 +268,24 @@ TABS = {
 }
 
 
-def test_f1_opens_the_chapter_of_each_page(qtbot: QtBot, window: MainWindow) -> None:
+def test_f1_opens_the_chapter_of_each_page(qtbot: QtBot, shown_window: MainWindow) -> None:
     shown = {}
     for page in CHAPTERS:
-        opened(window, page)
-        shown[page] = press_f1(qtbot, window)
+        opened(shown_window, page)
+        shown[page] = press_f1(qtbot, shown_window)
     assert shown == CHAPTERS
 
 
-def test_f1_opens_the_chapter_of_each_tab(qtbot: QtBot, window: MainWindow) -> None:
+def test_f1_opens_the_chapter_of_each_tab(qtbot: QtBot, shown_window: MainWindow) -> None:
     shown = {}
     for page in ("page:certificates:certificates", "trial:keypool.signing-service"):
-        opened(window, page)
+        opened(shown_window, page)
         qtbot.wait(10)
-        for bar in window.pages.currentWidget().findChildren(QTabBar):
+        for bar in shown_window.pages.currentWidget().findChildren(QTabBar):
             for index in range(bar.count()):
-                window.show_page(page)
+                shown_window.show_page(page)
                 qtbot.mouseClick(bar, LEFT, pos=bar.tabRect(index).center())
-                shown[bar.tabText(index)] = press_f1(qtbot, window)
+                shown[bar.tabText(index)] = press_f1(qtbot, shown_window)
     assert TABS.items() <= shown.items()
 
 
@@ -344,8 +344,8 @@ def test_every_chapter_that_the_sources_name_is_there(documentation: Documentati
         assert not anchor or [section.anchor for section in page.sections].count(anchor) == 1, target
 
 
-def test_shift_f1_opens_the_contents(qtbot: QtBot, window: MainWindow) -> None:
-    qtbot.keyClick(window, Qt.Key.Key_F1, Qt.KeyboardModifier.ShiftModifier)
-    assert window.pages.current_key == GUIDE
-    page = window.pages.currentWidget()
+def test_shift_f1_opens_the_contents(qtbot: QtBot, shown_window: MainWindow) -> None:
+    qtbot.keyClick(shown_window, Qt.Key.Key_F1, Qt.KeyboardModifier.ShiftModifier)
+    assert shown_window.pages.current_key == GUIDE
+    page = shown_window.pages.currentWidget()
     assert isinstance(page, GuidePage) and page.target == "index.md"

@@ -24,13 +24,27 @@ from labconsole_ui.runtime.services import Services
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.pages import opened_trial
+from tests.labconsole_ui.shared_window import SharedWindow
 
 KIND = "amqp.messaging"
 Opener = Callable[[Services], MainWindow]
 
 
+@pytest.fixture(scope="module")
+def kept_panels() -> tuple[str, ...]:
+    return (KIND,)
+
+
 @pytest.fixture
-def panel(window: MainWindow) -> TrialPanel:
+def panel(shared: SharedWindow) -> TrialPanel:
+    """The panel in the shared window; nothing that waits in its queue is started."""
+    shared.services.bridge.queue.pause()
+    return shared.trial(KIND)
+
+
+@pytest.fixture
+def own_panel(window: MainWindow) -> TrialPanel:
+    """The panel in a window of its own, for tests of what is stored or run."""
     window.services.bridge.queue.pause()
     return opened_trial(window, KIND)
 
@@ -121,7 +135,7 @@ def plan(panel: TrialPanel) -> str:
     return panel.run_bar.plan_label.text()
 
 
-def test_campaign_runs_what_the_form_shows(qtbot: QtBot, panel: TrialPanel, window: MainWindow) -> None:
+def test_campaign_runs_what_the_form_shows(qtbot: QtBot, panel: TrialPanel, shown_window: MainWindow) -> None:
     """Edits apply to each scenario that does not set the parameter itself; a line names them before."""
     choose_profile(qtbot, panel, "swim-within-malaysia")
     assert plan(panel).startswith("Campaign: 12 scenarios × ") and "changes" not in plan(panel)
@@ -134,7 +148,7 @@ def test_campaign_runs_what_the_form_shows(qtbot: QtBot, panel: TrialPanel, wind
     qtbot.mouseClick(panel.run_bar.campaign_button, Qt.MouseButton.LeftButton)
     queued = panel.context.bridge.queue.items
     assert len(queued) == load_profile("swim-within-malaysia", panel.context.plugins).runs
-    with window.services.reader() as reader:
+    with shown_window.services.reader() as reader:
         ran = [reader.run(item.run_id) for item in queued]
     parameters = [run.row.parameters for run in ran]
     assert {(one["broker"], one["host"], one["credit"]) for one in parameters} == {("external", "broker.example", 7)}
@@ -169,14 +183,14 @@ def test_reset_of_a_field_gives_the_preset_s_value(qtbot: QtBot, panel: TrialPan
 
 
 def test_run_is_queued_before_waiting_runs_and_add_after_them(
-    qtbot: QtBot, panel: TrialPanel, window: MainWindow
+    qtbot: QtBot, own_panel: TrialPanel, window: MainWindow
 ) -> None:
-    queue = panel.context.bridge.queue
-    panel.run_bar.repeats_box.setValue(2)
-    qtbot.mouseClick(panel.run_bar.add_button, Qt.MouseButton.LeftButton)
+    queue = own_panel.context.bridge.queue
+    own_panel.run_bar.repeats_box.setValue(2)
+    qtbot.mouseClick(own_panel.run_bar.add_button, Qt.MouseButton.LeftButton)
     added = [item.run_id for item in queue.items]
-    panel.run_bar.repeats_box.setValue(1)
-    qtbot.mouseClick(panel.run_bar.run_button, Qt.MouseButton.LeftButton)
+    own_panel.run_bar.repeats_box.setValue(1)
+    qtbot.mouseClick(own_panel.run_bar.run_button, Qt.MouseButton.LeftButton)
     ids = [item.run_id for item in queue.items]
     assert ids[1:] == added
     assert queue.paused, "the operator has paused it"
@@ -206,23 +220,23 @@ plain_port = 5672
 
 
 def test_thresholds_seed_hosts_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
-    panel: TrialPanel, window: MainWindow, home: Path
+    own_panel: TrialPanel, window: MainWindow, home: Path
 ) -> None:
     (home / "profiles").mkdir(exist_ok=True)
     (home / "profiles" / "bounded.toml").write_text(BOUNDED)
-    panel.presets.load_profiles("bounded")
-    panel.use_parameters(panel.presets.scenario.parameters if panel.presets.scenario else {})
-    panel.add()
-    panel.presets.save_as("copy")
-    saved = load_profile("copy", panel.context.plugins)
+    own_panel.presets.load_profiles("bounded")
+    own_panel.use_parameters(own_panel.presets.scenario.parameters if own_panel.presets.scenario else {})
+    own_panel.add()
+    own_panel.presets.save_as("copy")
+    saved = load_profile("copy", own_panel.context.plugins)
     assert (saved.seed, [site.plain_port for site in saved.sites]) == (7, [5672])
     assert saved.scenarios[0].thresholds == {"throughput": {"min": 1.0}}
     asked = Placement(roles=(RoleRequest(role="sender-*", tag="obu"),)).stored()
     assert saved.scenarios[0].placement == asked
-    panel.form.set_values({"broker": "external", "host": "elsewhere.example", "count": 100})
-    assert not panel.sites.isVisibleTo(panel)
-    panel.add()
-    first, second = panel.context.bridge.queue.items
+    own_panel.form.set_values({"broker": "external", "host": "elsewhere.example", "count": 100})
+    assert not own_panel.sites.isVisibleTo(own_panel)
+    own_panel.add()
+    first, second = own_panel.context.bridge.queue.items
     with window.services.reader() as reader:
         same, elsewhere = reader.run(first.run_id), reader.run(second.run_id)
     assert same.thresholds == {"throughput": {"min": 1.0}}
@@ -269,33 +283,35 @@ def test_warnings_of_the_trial_are_shown(panel: TrialPanel) -> None:
     assert any(text.startswith("Closed loop: ") for text in texts)
 
 
-def test_saved_profile_holds_the_form_and_is_chosen(panel: TrialPanel, home: Path) -> None:
-    panel.form.row("count").set_value(77)
-    panel.form.validate()
-    panel.presets.save_as("mine")
-    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == 77
-    assert panel.presets.profile_name == "mine"
-    assert panel.presets.modified_label.isHidden()
+def test_saved_profile_holds_the_form_and_is_chosen(own_panel: TrialPanel, home: Path) -> None:
+    own_panel.form.row("count").set_value(77)
+    own_panel.form.validate()
+    own_panel.presets.save_as("mine")
+    assert load_profile("mine", own_panel.context.plugins).scenarios[0].parameters["count"] == 77
+    assert own_panel.presets.profile_name == "mine"
+    assert own_panel.presets.modified_label.isHidden()
 
 
-def test_existing_profile_is_replaced_only_when_confirmed(panel: TrialPanel, monkeypatch: pytest.MonkeyPatch) -> None:
-    panel.presets.save_as("mine")
-    panel.form.row("count").set_value(78)
-    panel.form.validate()
+def test_existing_profile_is_replaced_only_when_confirmed(
+    own_panel: TrialPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_panel.presets.save_as("mine")
+    own_panel.form.row("count").set_value(78)
+    own_panel.form.validate()
     failures: list[str] = []
-    panel.presets.failed.connect(failures.append)
-    monkeypatch.setattr(panel.presets, "confirm", lambda _error: False)
-    panel.presets.save_as("mine")
+    own_panel.presets.failed.connect(failures.append)
+    monkeypatch.setattr(own_panel.presets, "confirm", lambda _error: False)
+    own_panel.presets.save_as("mine")
     assert "exists already" in failures[0]
-    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == demo_count(panel)
-    monkeypatch.setattr(panel.presets, "confirm", lambda _error: True)
-    panel.presets.save_as("mine")
-    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == 78
+    assert load_profile("mine", own_panel.context.plugins).scenarios[0].parameters["count"] == demo_count(own_panel)
+    monkeypatch.setattr(own_panel.presets, "confirm", lambda _error: True)
+    own_panel.presets.save_as("mine")
+    assert load_profile("mine", own_panel.context.plugins).scenarios[0].parameters["count"] == 78
 
 
-def test_bad_profile_name_is_refused_in_a_sentence(panel: TrialPanel, window: MainWindow) -> None:
+def test_bad_profile_name_is_refused_in_a_sentence(panel: TrialPanel, shown_window: MainWindow) -> None:
     panel.presets.save_as("Bad Name!")
-    assert "cannot be a profile's name" in window.messages.entries()[0].message.sentence
+    assert "cannot be a profile's name" in shown_window.messages.entries()[0].message.sentence
 
 
 def test_parameters_are_copied_as_toml_and_json(panel: TrialPanel) -> None:
@@ -306,9 +322,9 @@ def test_parameters_are_copied_as_toml_and_json(panel: TrialPanel) -> None:
     assert json.loads(QGuiApplication.clipboard().text())["count"] == demo_count(panel)
 
 
-def test_form_survives_a_restart(panel: TrialPanel, services: Services, open_window: Opener) -> None:
-    panel.form.set_values({"count": 321, "test": 3})
-    panel.run_bar.repeats_box.setValue(5)
+def test_form_survives_a_restart(own_panel: TrialPanel, services: Services, open_window: Opener) -> None:
+    own_panel.form.set_values({"count": 321, "test": 3})
+    own_panel.run_bar.repeats_box.setValue(5)
     services.state.save()
     again = opened_trial(open_window(replace(services, state=WindowState(services.state.path))), KIND)
     assert (again.form.values()["count"], again.form.values()["test"]) == (321, 3)

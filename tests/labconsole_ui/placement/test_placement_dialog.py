@@ -18,9 +18,8 @@ from labconsole.profiles.host_list import read_host_list
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.placement.placement_dialog import PlacementDialog
 from labconsole_ui.placement.placing import HERE, Target, TargetKind
-from labconsole_ui.shell.main_window import MainWindow
-from tests.helpers.pages import opened_trial
 from tests.labconsole_ui.placement.drops import drop
+from tests.labconsole_ui.shared_window import SharedWindow
 
 NAMES = {"broker", "receiver-0", "sender-0", "sender-1", "sender-2"}
 OBU_1, OBU_2, RSU = (
@@ -37,11 +36,16 @@ def host(name: str) -> Target:
 OBUS = Target(TargetKind.TAG, "obu")
 
 
+@pytest.fixture(scope="module")
+def kept_panels() -> tuple[str, ...]:
+    return ("amqp.messaging",)
+
+
 @pytest.fixture
-def panel(window: MainWindow) -> TrialPanel:
-    found = opened_trial(window, "amqp.messaging")
-    found.form.set_values({"senders": 3, "numbered": True})
-    return found
+def panel(shared: SharedWindow) -> TrialPanel:
+    panel = shared.trial("amqp.messaging")
+    panel.form.set_values({"senders": 3, "numbered": True})
+    return panel
 
 
 @pytest.fixture

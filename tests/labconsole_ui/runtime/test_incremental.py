@@ -94,9 +94,9 @@ def test_a_piece_that_fails_is_reported_and_the_page_is_not_complete(qtbot: QtBo
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_page_opens_empty_and_is_built_in_small_pieces(window: MainWindow, target: str) -> None:
-    window.show_page(target)
-    page = window.pages.currentWidget()
+def test_each_page_opens_empty_and_is_built_in_small_pieces(shown_window: MainWindow, target: str) -> None:
+    shown_window.show_page(target)
+    page = shown_window.pages.currentWidget()
     assert isinstance(page, BuiltIncrementally)
     assert page.findChildren(QWidget) == [], "it opens as an empty frame"
     rows = plots = 0
@@ -111,9 +111,9 @@ def test_each_page_opens_empty_and_is_built_in_small_pieces(window: MainWindow, 
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_page_is_complete_by_itself(qtbot: QtBot, window: MainWindow, target: str) -> None:
-    window.show_page(target)
-    page = window.pages.currentWidget()
+def test_each_page_is_complete_by_itself(qtbot: QtBot, shown_window: MainWindow, target: str) -> None:
+    shown_window.show_page(target)
+    page = shown_window.pages.currentWidget()
     assert isinstance(page, BuiltIncrementally)
     qtbot.waitUntil(lambda: page.building.complete)
     if isinstance(page, TrialPanel):
@@ -121,9 +121,9 @@ def test_each_page_is_complete_by_itself(qtbot: QtBot, window: MainWindow, targe
 
 
 @pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("trial:")])
-def test_built_parts_of_a_panel_do_not_move(qapp: QApplication, window: MainWindow, target: str) -> None:
-    window.show_page(target)
-    page = window.pages.currentWidget()
+def test_built_parts_of_a_panel_do_not_move(qapp: QApplication, shown_window: MainWindow, target: str) -> None:
+    shown_window.show_page(target)
+    page = shown_window.pages.currentWidget()
     assert isinstance(page, TrialPanel)
     tops: dict[QWidget, set[int]] = {}
     while not page.building.complete:
@@ -146,16 +146,18 @@ def half_built(window: MainWindow, kind: str) -> TrialPanel:
     return panel
 
 
-def test_values_that_come_before_the_form_is_complete_are_in_it(qtbot: QtBot, window: MainWindow) -> None:
-    panel = half_built(window, KIND)
+def test_values_that_come_before_the_form_is_complete_are_in_it(qtbot: QtBot, shown_window: MainWindow) -> None:
+    panel = half_built(shown_window, KIND)
     panel.use_parameters({"count": 77, "loop": "closed", "test": 2})
     qtbot.waitUntil(lambda: panel.building.complete)
     values = panel.form.values()
     assert (values["count"], values["test"]) == (77, 2)
 
 
-def test_a_field_that_is_edited_before_the_form_is_complete_keeps_its_text(qtbot: QtBot, window: MainWindow) -> None:
-    panel = half_built(window, "keypool.simulation")
+def test_a_field_that_is_edited_before_the_form_is_complete_keeps_its_text(
+    qtbot: QtBot, shown_window: MainWindow
+) -> None:
+    panel = half_built(shown_window, "keypool.simulation")
     row = next(row for row in panel.findChildren(FieldRow) if row.editor.findChild(QLineEdit) and not row.isHidden())
     edit = row.editor.findChild(QLineEdit)
     edit.selectAll()
@@ -165,17 +167,17 @@ def test_a_field_that_is_edited_before_the_form_is_complete_keeps_its_text(qtbot
     assert panel.context.state.mapping("form/keypool.simulation")["values"][row.spec.name] == 12345
 
 
-def test_run_before_the_form_is_complete_uses_the_preset(qtbot: QtBot, window: MainWindow) -> None:
-    window.services.bridge.queue.pause()
-    panel = half_built(window, KIND)
+def test_run_before_the_form_is_complete_uses_the_preset(qtbot: QtBot, shown_window: MainWindow) -> None:
+    shown_window.services.bridge.queue.pause()
+    panel = half_built(shown_window, KIND)
     panel.run()
-    (item,) = window.services.bridge.queue.items
+    (item,) = shown_window.services.bridge.queue.items
     assert panel.building.complete and panel.presets.scenario is not None
     assert item.scenario == panel.presets.scenario.name
 
 
-def test_a_preset_chosen_before_the_form_is_complete_fills_it(qtbot: QtBot, window: MainWindow) -> None:
-    panel = half_built(window, KIND)
+def test_a_preset_chosen_before_the_form_is_complete_fills_it(qtbot: QtBot, shown_window: MainWindow) -> None:
+    panel = half_built(shown_window, KIND)
     combo = panel.presets.profile_combo
     combo.setFocus()
     before = combo.currentText()
@@ -186,8 +188,8 @@ def test_a_preset_chosen_before_the_form_is_complete_fills_it(qtbot: QtBot, wind
     assert panel.form.parameters.model_dump(mode="json") == dict(scenario.parameters)
 
 
-def test_a_form_in_pieces_is_the_one_built_at_once(window: MainWindow) -> None:
-    panel = opened_trial(window, KIND)
+def test_a_form_in_pieces_is_the_one_built_at_once(shown_window: MainWindow) -> None:
+    panel = opened_trial(shown_window, KIND)
     rows = [row for section in panel.form.sections for row in section.rows]
     hidden = {row.path for row in rows if row.isHidden()}
     values = panel.form.values()
@@ -200,6 +202,7 @@ def test_a_form_in_pieces_is_the_one_built_at_once(window: MainWindow) -> None:
 
 
 def test_tab_goes_from_the_preset_through_the_form_to_the_run_button(window: MainWindow) -> None:
+    """In a window of its own: PySide takes the next widget of the chain for a child of the one before."""
     panel = opened_trial(window, KIND)
     order: list[QWidget] = []
     widget = panel.presets.profile_combo.nextInFocusChain()

@@ -41,6 +41,7 @@ def run_of_dead_console(queue: RunQueue, folder: Path) -> int:
 
 
 @pytest.mark.usefixtures("practice")
+@pytest.mark.serial
 def test_closing_does_not_wait_for_recovery_and_the_next_console_repeats_it(qapp: QApplication, tmp_path: Path) -> None:
     database = tmp_path / "runs.db"
     bridge = QueueBridge(lambda wake: RunQueue(database, wake=wake), qapp)

@@ -74,12 +74,12 @@ def faults_on_page(window: MainWindow, name: str) -> list[str]:
     ]
 
 
-def test_alt_keys_are_unique_on_every_page(window: MainWindow) -> None:
-    targets = [target for plugin in window.services.plugins.found for target in targets_of(plugin)]
+def test_alt_keys_are_unique_on_every_page(shown_window: MainWindow) -> None:
+    targets = [target for plugin in shown_window.services.plugins.found for target in targets_of(plugin)]
     faults = []
     for target in [START, HELP, GUIDE, *targets]:
-        opened(window, target)
-        faults += faults_on_page(window, target)
+        opened(shown_window, target)
+        faults += faults_on_page(shown_window, target)
     assert not faults, "\n".join(faults)
 
 
@@ -93,8 +93,8 @@ def test_alt_keys_are_unique_on_the_pages_of_runs(window: MainWindow, services: 
 
 
 @pytest.mark.parametrize("position", range(5))
-def test_letters_within_a_menu_are_unique(window: MainWindow, position: int) -> None:
-    menu = window.menuBar().actions()[position].menu()
+def test_letters_within_a_menu_are_unique(shown_window: MainWindow, position: int) -> None:
+    menu = shown_window.menuBar().actions()[position].menu()
     assert menu is not None
     keys = [QKeySequence.mnemonic(action.text()).toString() for action in menu.actions()]
     twice = {key for key, count in Counter(filter(None, keys)).items() if count > 1}

@@ -70,7 +70,7 @@ def test_every_widget_that_takes_the_focus_has_a_name(qtbot: QtBot, window: Main
     assert nameless(window) == []
 
 
-def test_nothing_flashes_up_as_a_window_of_its_own(qapp: QApplication, qtbot: QtBot, window: MainWindow) -> None:
+def test_nothing_flashes_up_as_a_window_of_its_own(qapp: QApplication, qtbot: QtBot, shown_window: MainWindow) -> None:
     class Watch(QObject):
         seen: list[str] = []  # noqa: RUF012
 
@@ -81,9 +81,9 @@ def test_nothing_flashes_up_as_a_window_of_its_own(qapp: QApplication, qtbot: Qt
 
     watch = Watch()
     qapp.installEventFilter(watch)
-    opened_trial(window, KIND)
-    window.show_page("help")
-    window.runs.compare_runs([])
+    opened_trial(shown_window, KIND)
+    shown_window.show_page("help")
+    shown_window.runs.compare_runs([])
     qtbot.wait(100)
     qapp.removeEventFilter(watch)
     assert watch.seen == []
@@ -119,12 +119,12 @@ def test_start_page_shows_the_latest_runs_with_their_status(qtbot: QtBot, window
 
 
 @pytest.mark.parametrize(("text", "key"), [("Help and shortcuts", "help"), ("Documentation", "guide")])
-def test_start_page_leads_to_the_documentation(qtbot: QtBot, window: MainWindow, text: str, key: str) -> None:
-    page = window.findChild(StartPage)
+def test_start_page_leads_to_the_documentation(qtbot: QtBot, shown_window: MainWindow, text: str, key: str) -> None:
+    page = shown_window.findChild(StartPage)
     link = next(button for button in page.findChildren(QAbstractButton) if button.text() == text)
     qtbot.mouseClick(link, Qt.MouseButton.LeftButton)
-    assert window.pages.current_key == key
-    shown = window.pages.currentWidget()
+    assert shown_window.pages.current_key == key
+    shown = shown_window.pages.currentWidget()
     browser = shown if isinstance(shown, QTextBrowser) else shown.findChild(QTextBrowser)
     qtbot.waitUntil(lambda: len(browser.toPlainText()) > 500)
 
@@ -149,17 +149,21 @@ def details(window: MainWindow) -> list[QWidget]:
     return [widget for widget in window.findChildren(QWidget) if widget.accessibleName() == "Error of the plugin"]
 
 
-def test_pages_are_stepped_through_by_keys_and_closed_by_the_middle_button(qtbot: QtBot, window: MainWindow) -> None:
-    opened_trial(window, KIND)
-    window.show_page("help")
-    qtbot.keyClick(window, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
-    assert window.pages.current_key == "start"
-    qtbot.keyClick(window, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
-    assert window.pages.current_key == "help"
-    bar = window.pages.tabBar()
+def test_pages_are_stepped_through_by_keys_and_closed_by_the_middle_button(
+    qtbot: QtBot, shown_window: MainWindow
+) -> None:
+    opened_trial(shown_window, KIND)
+    shown_window.show_page("help")
+    qtbot.keyClick(shown_window, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
+    assert shown_window.pages.current_key == "start"
+    qtbot.keyClick(
+        shown_window, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    )
+    assert shown_window.pages.current_key == "help"
+    bar = shown_window.pages.tabBar()
     for index in (2, 0):
         qtbot.mouseClick(bar, Qt.MouseButton.MiddleButton, pos=bar.tabRect(index).center())
-    assert [page.objectName() for page in window.pages.all_pages()] == ["start", f"trial:{KIND}"]
+    assert [page.objectName() for page in shown_window.pages.all_pages()] == ["start", f"trial:{KIND}"]
 
 
 def test_second_window_on_the_same_database_is_reported(window: MainWindow, theme: Theme, home: Path) -> None:
@@ -170,8 +174,8 @@ def test_second_window_on_the_same_database_is_reported(window: MainWindow, them
     assert window.status.notice_label.isVisible()
 
 
-def test_every_menu_entry_can_be_reached_by_keyboard(window: MainWindow) -> None:
-    for menu_action in window.menuBar().actions():
+def test_every_menu_entry_can_be_reached_by_keyboard(shown_window: MainWindow) -> None:
+    for menu_action in shown_window.menuBar().actions():
         assert "&" in menu_action.text()
         menu = menu_action.menu()
         assert menu is not None
@@ -179,10 +183,10 @@ def test_every_menu_entry_can_be_reached_by_keyboard(window: MainWindow) -> None
         assert len(shortcuts) == len(set(shortcuts))
 
 
-def test_menus_survive_being_read(window: MainWindow) -> None:
+def test_menus_survive_being_read(shown_window: MainWindow) -> None:
     def look() -> list[int]:
         counts = []
-        for action in window.menuBar().actions():
+        for action in shown_window.menuBar().actions():
             menu = action.menu()
             counts.append(len(menu.actions()))
         return counts
@@ -190,34 +194,36 @@ def test_menus_survive_being_read(window: MainWindow) -> None:
     before = look()
     gc.collect()
     assert look() == before
-    window.show_page("help")
+    shown_window.show_page("help")
 
 
-def test_help_lists_the_shortcuts(window: MainWindow) -> None:
-    (entry,) = [action for action in window._menus.actions if action.text().replace("&", "") == "Help and shortcuts"]
+def test_help_lists_the_shortcuts(shown_window: MainWindow) -> None:
+    (entry,) = [
+        action for action in shown_window._menus.actions if action.text().replace("&", "") == "Help and shortcuts"
+    ]
     entry.trigger()
-    assert window.pages.current_key == "help"
-    text = window.pages.currentWidget().toPlainText()
+    assert shown_window.pages.current_key == "help"
+    text = shown_window.pages.currentWidget().toPlainText()
     for keys in ("F1", "Ctrl+D", "Ctrl+Return", "Ctrl+Q"):
         assert keys in text
 
 
-def test_pages_are_found_again_and_closed_but_the_start_page_stays(qtbot: QtBot, window: MainWindow) -> None:
-    pages = window.findChild(Pages)
-    first = window.open_trial(KIND)
-    window.show_page("start")
-    assert window.open_trial(KIND) is first
+def test_pages_are_found_again_and_closed_but_the_start_page_stays(qtbot: QtBot, shown_window: MainWindow) -> None:
+    pages = shown_window.findChild(Pages)
+    first = shown_window.open_trial(KIND)
+    shown_window.show_page("start")
+    assert shown_window.open_trial(KIND) is first
     pages.close_page(pages.currentIndex())
     assert pages.page(f"trial:{KIND}") is None
-    window.show_page("start")
+    shown_window.show_page("start")
     pages.close_page(pages.currentIndex())
     assert pages.page("start") is not None
 
 
-def test_about_names_the_licences(qtbot: QtBot, window: MainWindow) -> None:
+def test_about_names_the_licences(qtbot: QtBot, shown_window: MainWindow) -> None:
     from labconsole_ui.help.help_page import show_about
 
-    box = show_about(window)
+    box = show_about(shown_window)
     words = " ".join(label.text() for label in box.findChildren(QLabel))
     assert "Lesser General Public License" in words
     assert "Open Font License" in words

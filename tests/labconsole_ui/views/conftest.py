@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import math
+import pickle
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,7 @@ from labconsole_amqp.series import RECEIVED, SENT
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme, ThemeMode
+from tests.helpers.shared_once import shared_once
 
 KIND = AmqpTrial.kind
 BEGIN_NS = 5_000_000_000_000
@@ -40,8 +46,16 @@ SITES = (
 class StoredRuns:
     """Writes runs and returns their ids; `rate` (messages a second) and `latency_ms` give their figures."""
 
-    def __init__(self, path: Path, seed: int = 1) -> None:
+    def __init__(
+        self, path: Path, seed: int = 1, recorded: Callable[[str, Callable[[Path], None]], Path] | None = None
+    ) -> None:
+        """`recorded` gives the folder of a name, filled by a function once per test run.
+
+        With it, runs that are the first in the database are sampled and evaluated once, and copied for other tests.
+        """
         self.path = path
+        self._recorded = recorded
+        self._seed = seed
         self.store = Store.open(path)
         self._random = np.random.default_rng(seed)
         self._moment = MORNING
@@ -133,6 +147,29 @@ class StoredRuns:
         self, *scenarios: tuple[str, Mapping[str, Any]], repeats: int = 1, messages: int = 2_000, **load: float
     ) -> list[int]:
         """A campaign whose runs have all finished. Later scenarios are slower."""
+        recorded = self._recorded
+        with Reader(self.path) as reader:
+            if recorded is None or self._moment != MORNING or reader.runs(include_trashed=True, limit=1):
+                return self._finished(*scenarios, repeats=repeats, messages=messages, **load)
+        what = repr((self._seed, scenarios, repeats, messages, load))
+
+        def create(folder: Path) -> None:
+            with contextlib.closing(StoredRuns(folder / "runs.db", self._seed)) as runs:
+                run_ids = runs._finished(*scenarios, repeats=repeats, messages=messages, **load)
+            (folder / "after").write_bytes(pickle.dumps((run_ids, runs._moment, runs._random)))
+
+        folder = recorded(f"finished-runs-{hashlib.sha256(what.encode()).hexdigest()[:24]}", create)
+        with (
+            contextlib.closing(sqlite3.connect(folder / "runs.db")) as source,
+            contextlib.closing(sqlite3.connect(self.path)) as target,
+        ):
+            source.backup(target)
+        run_ids, self._moment, self._random = pickle.loads((folder / "after").read_bytes())
+        return list(run_ids)
+
+    def _finished(
+        self, *scenarios: tuple[str, Mapping[str, Any]], repeats: int, messages: int, **load: float
+    ) -> list[int]:
         run_ids = self.queued(*scenarios, repeats=repeats)
         for position, run_id in enumerate(run_ids):
             slower = 1 + position % len(scenarios)
@@ -174,8 +211,8 @@ def plugins() -> Plugins:
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> Iterator[StoredRuns]:
-    runs = StoredRuns(tmp_path / "runs.db")
+def stored(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredRuns]:
+    runs = StoredRuns(tmp_path / "runs.db", recorded=partial(shared_once, tmp_path_factory))
     yield runs
     runs.close()
 

@@ -6,44 +6,21 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QComboBox,
-    QHeaderView,
-    QLineEdit,
-    QTabBar,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole_ui.plots.curve_plot import TimePlot
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.history.history_view import HistoryView
 from labconsole_ui.views.live.live_view import LiveView
 from labconsole_ui.views.run.run_view import RunView
+from tests.labconsole_ui.controls import controls
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-CONTROLS = (QAbstractButton, QComboBox, QLineEdit, QAbstractItemView, QTabWidget, TimePlot)
-
-
-def controls(view: QWidget) -> list[QWidget]:
-    """The controls of the views, without the parts of Qt's own widgets."""
-    own = [widget for kind in CONTROLS for widget in view.findChildren(kind)]
-    return [widget for widget in own if not isinstance(widget, QHeaderView) and not part_of_another(widget)]
-
-
-def part_of_another(widget: QWidget) -> bool:
-    parent = widget.parent()
-    inside = isinstance(parent, QComboBox | QLineEdit | QTabBar)
-    inside = inside or parent.metaObject().className() == "QComboBoxPrivateContainer"
-    return inside or widget.objectName().startswith("qt_") or widget.metaObject().className() == "QTableCornerButton"
 
 
 @pytest.mark.parametrize("which", ["history", "run", "side by side", "live"])

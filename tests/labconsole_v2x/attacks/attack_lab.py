@@ -1,4 +1,4 @@
-"""Live runs under attack in tests: the real trial with its processes, and receivers that are broken on purpose."""
+"""Live runs under attack in tests: the real trial, and receivers that are broken on purpose."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from labconsole.engine.launcher import Launcher
 from labconsole.model.trial import RoleSpec
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.attacks.attack_trial import AttackTrial
 from labconsole_v2x.live.station_role import StationRole
 from labconsole_v2x.stations.receiving import PacketCheck, UnverifiedCheck
 from labconsole_v2x.stations.transmission import Instance
-from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome
+from tests.labconsole_v2x.live.live_lab import UNWATCHED_HZ, LiveLab, Outcome, steady_run
 
 ATTACK = {"attackers": 2, "attack_rate": 20.0}
 """Further to the three stations of a short run."""
@@ -48,10 +49,21 @@ class _Trial(AttackTrial):
         ]
 
 
-def run(folder: Path, receiver: type[StationRole] = StationRole, **settings: Any) -> Outcome:
+class AttackLab(LiveLab):
+    """One run under attack."""
+
+    trial = _Trial(StationRole)
+
+
+def run(
+    folder: Path, receiver: type[StationRole] = StationRole, *, launcher: Launcher | None = None, **settings: Any
+) -> Outcome:
     """A short run with this receiver; `folder` is created."""
 
-    class AttackLab(LiveLab):
+    class BrokenLab(AttackLab):
         trial = _Trial(receiver)
 
-    return AttackLab(folder).run(**{**ATTACK, **settings})
+    def attacked() -> Outcome:
+        return BrokenLab(folder, launcher=launcher, live_hz=UNWATCHED_HZ).run(**{**ATTACK, **settings})
+
+    return steady_run(attacked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from labconsole_v2x.attacks.listener_role import OBSERVATIONS, observation_row, 
 from labconsole_v2x.attacks.tracking import Observation
 from labconsole_v2x.live.series import RECEIVED, SENT, STATIONS
 from labconsole_v2x.stations.sending import ALL_LAYERS, Layer
-from tests.helpers.parallel import run_parallel
-from tests.labconsole_v2x.attacks.attack_lab import run
+from tests.helpers.recorded_runs import record_runs
+from tests.labconsole_v2x.attacks.attack_lab import AttackLab, run
 from tests.labconsole_v2x.attacks.tracked_stations import Drive
 from tests.labconsole_v2x.live.live_lab import Outcome
 from tests.labconsole_v2x.live.synthetic_packets import EVENTS, T0_NS, Tables, named
@@ -127,15 +126,15 @@ CASES: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Future[Outcome]]:
-    folder = tmp_path_factory.mktemp("cases")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome]:
     settings = {"attack": "a-psn-01", "change": "periodic", "change_interval": 1.0, "tickets": 8, "duration": 3.0}
-    return run_parallel(CASES, lambda name: run(folder / name.replace(" ", "-"), **{**settings, **CASES[name]}), 4)
+    run_case = lambda folder, name: run(folder, **{**settings, **CASES[name]})  # noqa: E731
+    return record_runs(tmp_path_factory, "tracked-stations", AttackLab, CASES, run_case)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_tracker_of_a_run_links_what_was_left_and_costs_no_cam(cases: Mapping[str, Future[Outcome]], case: str) -> None:
-    outcome, left = cases[case].result(), "unchanged" in CASES[case]
+def test_tracker_of_a_run_links_what_was_left_and_costs_no_cam(cases: Mapping[str, Outcome], case: str) -> None:
+    outcome, left = cases[case], "unchanged" in CASES[case]
     assert outcome.failure is None
     figures = outcome.figures
     assert figures["linked_by_identifiers"] == (100 if left else 0)
@@ -149,9 +148,9 @@ def test_tracker_of_a_run_links_what_was_left_and_costs_no_cam(cases: Mapping[st
     assert outcome.samples.roles("observations") == ["tracker"] and "tracker" not in outcome.samples.roles("sent")
 
 
-def test_stations_change_at_once_where_they_shall(cases: Mapping[str, Future[Outcome]]) -> None:
+def test_stations_change_at_once_where_they_shall(cases: Mapping[str, Outcome]) -> None:
     spans = {}
     for case in ("nothing", "at once"):
-        changed = cases[case].result().column("stations", "from_ns")
+        changed = cases[case].column("stations", "from_ns")
         spans[case] = np.ptp(np.sort(changed[changed > 0])[:3]) / 1e6
     assert spans["at once"] <= 100 < spans["nothing"]

@@ -22,6 +22,7 @@ from labconsole_v2x.benchmark.operations import PacketOperations
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.structures import Curve
 from tests.helpers import trial_lab
+from tests.helpers.role_threads import RoleThreads
 
 TRIAL = BenchmarkTrial()
 SHORT = {"rounds": 1, "seconds": 0.05, "cores": 2}
@@ -148,7 +149,7 @@ def test_single_core_without_openssl_leaves_the_rest_out(tmp_path: Path) -> None
 
 def test_missing_openssl_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    outcome = run(tmp_path / "run", cores=1)
+    outcome = BenchmarkLab(tmp_path / "run", launcher=RoleThreads()).run(**{**SHORT, "cores": 1})
     assert outcome.failure == ("The program openssl is not there: install it, or switch the comparison with it off.")
     (event,) = outcome.events_named("versions")
     assert event.data["openssl"] == "" and event.message.endswith("the program openssl: not there.")
@@ -192,7 +193,8 @@ def test_cancelled_benchmark_ends_soon(tmp_path: Path) -> None:
         lab.until("measurements", 2)
         lab.cancel()
 
-    outcome = BenchmarkLab(tmp_path / "run", during=cancel).run(rounds=100, openssl=False, cores=1, seconds=0.05)
+    lab = BenchmarkLab(tmp_path / "run", launcher=RoleThreads(), during=cancel)
+    outcome = lab.run(rounds=100, openssl=False, cores=1, seconds=0.05)
     assert outcome.failure in (None, "Cancelled while role benchmark-0 had to report.")
     assert not outcome.events_named("killed")
     assert {"raw_sign_rate", "raw_verify_rate"} <= set(outcome.figures)

@@ -47,8 +47,8 @@ from tests.labconsole_v2x.inspection.road_capture import (
     Vehicle,
     write_capture,
 )
+from tests.labconsole_v2x.messages.packets import cam_packet, denm_packet
 from tests.labconsole_v2x.messages.random_messages import random_cam, random_denm, random_vector
-from tests.labconsole_v2x.messages.test_dissection import cam_packet, denm_packet
 
 
 @pytest.fixture(scope="module")

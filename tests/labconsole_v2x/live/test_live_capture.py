@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,8 +13,8 @@ import pytest
 
 from labconsole_v2x.stations.capture import read_capture
 from labconsole_v2x.stations.routes import CENTRE, Movement, Route, vehicle_route
-from tests.helpers.parallel import run_parallel
-from tests.labconsole_v2x.live.live_lab import Outcome, dissected, run
+from tests.helpers.recorded_runs import record_runs
+from tests.labconsole_v2x.live.live_lab import PROCESSES, LiveLab, Outcome, dissected, run
 
 SEED = 1
 """The seed of runs in tests."""
@@ -58,21 +58,23 @@ class Captured:
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Future[Captured]]:
-    folder = tmp_path_factory.mktemp("cases")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Captured]:
+    def run_case(folder: Path, name: str) -> Outcome:
+        launcher = PROCESSES if name == "secured" else None  # its load is more than one process carries
+        return run(folder, launcher=launcher, **CASES[name])
 
-    def captured(name: str) -> Captured:
-        outcome = run(folder / name, **CASES[name])
-        path = outcome.capture(folder / f"{name}.pcapng")
+    def captured(outcome: Outcome) -> Captured:
+        path = outcome.capture(tmp_path_factory.mktemp("capture") / "run.pcapng")
         return Captured(outcome, dissected(path, *FIELDS), [packet.octets for packet in read_capture(path)])
 
-    return run_parallel(CASES, captured, 4)
+    runs = record_runs(tmp_path_factory, "live-capture", LiveLab, CASES, run_case)
+    return {name: captured(outcome) for name, outcome in runs.items()}
 
 
 @pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest, cases: Mapping[str, Future[Captured]]) -> Captured:
+def case(request: pytest.FixtureRequest, cases: Mapping[str, Captured]) -> Captured:
     """The run of a case, and its capture."""
-    return cases[request.param].result()
+    return cases[request.param]
 
 
 def stations_of(outcome: Outcome) -> dict[str, tuple[int, str]]:
@@ -99,8 +101,8 @@ def test_every_packet_is_well_formed_and_none_occurs_twice(case: Captured) -> No
     assert own == len(outcome.samples.table("sent", "receiver")["source"]), "it hears its own, too"
 
 
-def test_capture_of_a_high_load_has_more_than_a_thousand_packets(cases: Mapping[str, Future[Captured]]) -> None:
-    rows = cases["secured"].result().rows
+def test_capture_of_a_high_load_has_more_than_a_thousand_packets(cases: Mapping[str, Captured]) -> None:
+    rows = cases["secured"].rows
     assert len(rows) > 1000 and len({row["its.stationID"] for row in rows}) == 21
     with_digest = sum(row["ieee1609dot2.digest"] != "" for row in rows)
     assert 0 < with_digest < len(rows), "some have the certificate as signer"

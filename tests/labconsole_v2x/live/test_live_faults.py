@@ -23,7 +23,7 @@ from labconsole_v2x.panel.run_capture import _write_blocks, write_run_capture
 from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
 from tests.helpers.capabilities import without_capabilities
 from tests.helpers.practice import Bench
-from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome, own_transport, run, run_in_queue
+from tests.labconsole_v2x.live.live_lab import PROCESSES, LiveLab, Outcome, own_transport, run
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 LONG = {"senders": 6, "rate": 50.0, "warm_up": 0.2, "duration": 60.0}
@@ -78,7 +78,7 @@ def test_root_file_that_is_not_a_certificate_is_named(tmp_path: Path) -> None:
 
 
 def test_token_that_is_not_configured_is_named(tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", token="office", signing="token")
+    outcome = run(tmp_path / "run", launcher=PROCESSES, token="office", signing="token")
     assert never_began(outcome) and outcome.failure is not None
     assert outcome.failure.startswith("No token is called office")
 
@@ -89,7 +89,7 @@ def test_killed_role_fails_the_run_and_its_samples_are_kept(tmp_path: Path, role
         lab.until("accepted", 400)
         lab.kill(role)
 
-    outcome = LiveLab(tmp_path / "run", during=kill).run(**LONG)
+    outcome = LiveLab(tmp_path / "run", launcher=PROCESSES, during=kill).run(**LONG)
     assert outcome.failure is not None and outcome.failure.startswith(f"Role {role} was killed")
     assert outcome.figures["sent"] > 300 < outcome.figures["accepted"]
     assert (outcome.figures["lost"], outcome.verdicts["no packet was lost"]) == (0, "pass"), "up to then"
@@ -169,16 +169,18 @@ def accepted(frame: Any) -> int:
     return frame.channels["accepted"].count if "accepted" in frame.channels else 0
 
 
-def test_run_without_capture_has_none_and_one_that_waits_is_not_meant(tmp_path: Path) -> None:
+def test_run_that_waits_is_not_the_one_whose_capture_is_meant(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     try:
         bench.queue.pause()
         [waiting] = bench.submit({}, kind="v2x.live")
         assert write_run_capture(bench.database, None, "v2x.live", tmp_path) == (None, None)
         bench.queue.cancel(waiting)
-        bench.queue.resume()
-        found = run_in_queue(bench, duration=0.5, warm_up=0.0, senders=1, capture=False)
     finally:
         bench.close()
-    assert found.row.status is RunStatus.FINISHED, found.row.reason
-    assert write_run_capture(bench.database, None, "v2x.live", tmp_path) == (found.row.id, None)
+
+
+def test_run_without_capture_has_none(stored_run: Path, tmp_path: Path) -> None:
+    with Reader(stored_run) as reader:
+        assert reader.run(1).row.status is RunStatus.FINISHED
+    assert write_run_capture(stored_run, None, "v2x.live", tmp_path) == (1, None)

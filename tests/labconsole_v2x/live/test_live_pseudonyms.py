@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from labconsole_v2x.panel.station_board import StationBoard
-from tests.helpers.parallel import run_parallel
+from tests.helpers.recorded_runs import record_runs
 from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome, run
 
 CASES: Mapping[str, Mapping[str, Any]] = {
@@ -24,9 +23,9 @@ CASES: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Future[Outcome]]:
-    folder = tmp_path_factory.mktemp("cases")
-    return run_parallel(CASES, lambda name: run(folder / name.replace(" ", "-"), **CASES[name]), 5)
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome]:
+    run_case = lambda folder, name: run(folder, **CASES[name])  # noqa: E731
+    return record_runs(tmp_path_factory, "live-pseudonyms", LiveLab, CASES, run_case)
 
 
 def names_of(outcome: Outcome) -> list[tuple[int, int, int, int, int, int]]:
@@ -36,8 +35,8 @@ def names_of(outcome: Outcome) -> list[tuple[int, int, int, int, int, int]]:
 
 
 @pytest.mark.parametrize("case", ["periodic", "all receive", "never"])
-def test_periodic_changes_lose_no_packet_and_count_stations(cases: Mapping[str, Future[Outcome]], case: str) -> None:
-    outcome = cases[case].result()
+def test_periodic_changes_lose_no_packet_and_count_stations(cases: Mapping[str, Outcome], case: str) -> None:
+    outcome = cases[case]
     figures, parameters = outcome.figures, outcome.parameters
     assert outcome.failure is None
     assert (figures["lost"], figures["rejected"], figures["duplicates"]) == (0, 0, 0)
@@ -50,8 +49,8 @@ def test_periodic_changes_lose_no_packet_and_count_stations(cases: Mapping[str, 
     assert outcome.live("delivered") == figures["accepted"]
 
 
-def test_each_packet_has_the_names_of_its_time(cases: Mapping[str, Future[Outcome]]) -> None:
-    outcome = cases["periodic"].result()
+def test_each_packet_has_the_names_of_its_time(cases: Mapping[str, Outcome]) -> None:
+    outcome = cases["periodic"]
     rows = names_of(outcome)
     assert len({row[2] for row in rows}) == len({row[3] for row in rows}) == len({row[4] for row in rows}) == 18
     assert len(rows) > 18, "used tickets are used again"
@@ -65,16 +64,16 @@ def test_each_packet_has_the_names_of_its_time(cases: Mapping[str, Future[Outcom
         assert max(used, key=lambda row: row[5])[2] == source, "the newest identity at that time"
 
 
-def test_change_at_start_is_made_before_the_first_packet(cases: Mapping[str, Future[Outcome]]) -> None:
-    outcome = cases["P-384"].result()
+def test_change_at_start_is_made_before_the_first_packet(cases: Mapping[str, Outcome]) -> None:
+    outcome = cases["P-384"]
     assert outcome.failure is None and outcome.figures["lost"] == 0
     assert len(names_of(outcome)) == 6
     changed = {row[2] for row in names_of(outcome) if row[5]}
     assert set(outcome.column("sent", "source").tolist()) == changed
 
 
-def test_without_changes_each_station_keeps_one_of_its_tickets(cases: Mapping[str, Future[Outcome]]) -> None:
-    outcome = cases["none"].result()
+def test_without_changes_each_station_keeps_one_of_its_tickets(cases: Mapping[str, Outcome]) -> None:
+    outcome = cases["none"]
     assert len(names_of(outcome)) == 3
     assert (outcome.figures["identity_changes"], outcome.figures["lost"]) == (0, 0)
 

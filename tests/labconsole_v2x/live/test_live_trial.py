@@ -1,4 +1,4 @@
-"""Live runs of stations, end to end: real processes, keys, tickets and sockets, in all configurations."""
+"""Live runs of stations, end to end: real keys, tickets and sockets, in all configurations; some in processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from labconsole_v2x.panel.station_board import StationBoard
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import Curve
 from labconsole_v2x.stations.receiving import REASONS
-from tests.helpers.parallel import run_parallel
+from tests.helpers.recorded_runs import record_runs
 from tests.helpers.udp_ports import free_udp_port
-from tests.labconsole_v2x.live.live_lab import SHORT, LiveLab, Outcome, run
+from tests.labconsole_v2x.live.live_lab import PROCESSES, LiveLab, Outcome, run
 
 SENT, COUNTED = 45, 30
 """CAMs of three stations at 10 Hz: of 1.5 s, and of the second after the warm-up."""
@@ -40,14 +39,19 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "dcc": {"generation": "rules", "dcc": True, "duration": 2.0},
     "plausibility": {"receivers": "all", "instances": 2, "plausibility": True, "duration": 2.0},
 }
-Cases = Mapping[str, Future[Outcome]]
+IN_PROCESSES = ("full", "token", "mixed chain", "congestion")
+"""Cases whose roles are processes of their own, one for its load; those of the others are threads of this process."""
+Cases = Mapping[str, Outcome]
 
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     """A run of each case, some at a time: nearly all of each is waiting."""
-    folder = tmp_path_factory.mktemp("cases")
-    return run_parallel(CASES, lambda name: run(folder / name.replace(" ", "-"), **CASES[name]), 5)
+
+    def run_case(folder: Path, name: str) -> Outcome:
+        return run(folder, launcher=PROCESSES if name in IN_PROCESSES else None, **CASES[name])
+
+    return record_runs(tmp_path_factory, "live-cases", LiveLab, CASES, run_case, 3)
 
 
 def all_accepted(outcome: Outcome, receptions: int) -> None:
@@ -63,7 +67,7 @@ def all_accepted(outcome: Outcome, receptions: int) -> None:
 
 @pytest.mark.parametrize("security", CONFIGURATIONS)
 def test_each_configuration_delivers_every_cam(cases: Cases, security: str) -> None:
-    outcome = cases[security].result()
+    outcome = cases[security]
     all_accepted(outcome, SENT)
     figures = outcome.figures
     assert (figures["sent"], figures["received"]) == (SENT, SENT)
@@ -75,26 +79,26 @@ def test_each_configuration_delivers_every_cam(cases: Cases, security: str) -> N
 
 def test_sizes_are_near_those_of_the_source(cases: Cases) -> None:
     """89 B without security header, about 180 B with digest, about 450 B with certificate (section 4.1.3)."""
-    sizes = {name: cases[name].result().labelled("packet_size") for name in CONFIGURATIONS}
+    sizes = {name: cases[name].labelled("packet_size") for name in CONFIGURATIONS}
     assert 80 < sizes["none"]["none"] < 100 and sizes["none"].keys() == {"none"}
     for name in ("full", "signed", "header"):
         assert sizes[name].keys() == {"digest", "certificate"}
-        outcome = cases[name].result()
+        outcome = cases[name]
         octets, certificate = outcome.column("sent", "size"), outcome.column("sent", "certificate") == 1
         medians = np.median(octets[~certificate]), np.median(octets[certificate])
         assert 165 < medians[0] < 195 and 300 < medians[1] < 450, "some answer requests, too"
-    assert cases["full"].result().figures["certificate_share"] == pytest.approx(10, abs=4), "once a second"
+    assert cases["full"].figures["certificate_share"] == pytest.approx(10, abs=4), "once a second"
 
 
 @pytest.mark.parametrize("name", ["full", "mixed chain"])
 def test_roles_are_processes_of_their_own(cases: Cases, name: str) -> None:
-    pids = cases[name].result().pids
+    pids = cases[name].pids
     assert len(pids) == 2 and len({os.getpid(), *pids.values()}) == 3
     assert set(pids) == ({"receiver", "stations-1-3"} if name == "full" else {"stations-1-2", "stations-3-4"})
 
 
 def test_receiver_learns_tickets_and_authority_from_the_air(cases: Cases) -> None:
-    outcome = cases["full"].result()
+    outcome = cases["full"]
     reasons = outcome.column("received", "reason")
     waited = outcome.column("received", "waited") == 1
     assert outcome.figures["waited"] == np.count_nonzero(reasons > 0) > 0
@@ -115,7 +119,7 @@ def test_first_request_for_the_authority_is_answered(tmp_path: Path) -> None:
 
 
 def test_warm_up_counts_for_no_figure_but_the_totals(cases: Cases) -> None:
-    outcome = cases["full"].result()
+    outcome = cases["full"]
     samples = {metric.name: metric.samples for metric in outcome.evaluation.metrics if not metric.labels}
     assert {samples[name] for name in ("latency_p50", "packet_loss", "send_rate", "sign_time")} == {COUNTED}
     assert {samples[name] for name in ("sent", "received", "age_p50")} == {SENT}
@@ -146,11 +150,11 @@ def assert_live_is_stored(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_last_live_values_equal_the_stored_figures(cases: Cases, case: str) -> None:
-    assert_live_is_stored(cases[case].result())
+    assert_live_is_stored(cases[case])
 
 
 def test_all_stations_receive_over_a_chain_of_mixed_curves(cases: Cases) -> None:
-    outcome = cases["mixed chain"].result()
+    outcome = cases["mixed chain"]
     all_accepted(outcome, 4 * 15 * 3)
     root, authority = (scan_certificate(outcome.artefacts[name]) for name in ("root.oer", "aa.oer"))
     assert (root.verification_key.curve, authority.verification_key.curve) == (Curve.BRAINPOOL_P384R1, Curve.P256)
@@ -166,21 +170,21 @@ def _pairs(outcome: Outcome) -> tuple[list[int], list[int]]:
 
 
 def test_certificates_are_included_by_the_policy(cases: Cases) -> None:
-    shares = {name: cases[name].result().figures["certificate_share"] for name in ("unicast", "never", "congestion")}
+    shares = {name: cases[name].figures["certificate_share"] for name in ("unicast", "never", "congestion")}
     assert shares["unicast"] > 85, "an answer to a request goes with a digest"
     assert shares["never"] == 0
     assert 3 < shares["congestion"] < 50, "1,500 messages a second: up to ten without one in a row"
-    all_accepted(cases["never"].result(), SENT)
-    assert cases["never"].result().figures["waited"] == 0, "the receiver knows all tickets before"
-    congestion = cases["congestion"].result()
+    all_accepted(cases["never"], SENT)
+    assert cases["never"].figures["waited"] == 0, "the receiver knows all tickets before"
+    congestion = cases["congestion"]
     too_late = sum(event.data["number"] for event in congestion.events_named("too late"))
     assert congestion.figures["sent"] + too_late == 2250, "a busy machine may be too slow for some"
-    unverified = cases["signed, all receive"].result().figures["certificate_share"]
+    unverified = cases["signed, all receive"].figures["certificate_share"]
     assert unverified == pytest.approx(10, abs=4), "once a second, also where none verifies"
 
 
 def test_unicast_delivers_to_the_receiver_and_its_requests_to_the_senders(cases: Cases) -> None:
-    outcome = cases["unicast"].result()
+    outcome = cases["unicast"]
     all_accepted(outcome, SENT)
     assert outcome.figures["waited"] > 0
 
@@ -198,14 +202,14 @@ def test_raw_ethernet_on_the_loopback_interface(tmp_path: Path) -> None:
 
 
 def test_token_signs_and_verifies(cases: Cases) -> None:
-    outcome = cases["token"].result()
+    outcome = cases["token"]
     all_accepted(outcome, SENT)
     assert outcome.figures["sign_time"] > 0 < outcome.figures["verify_time"]
     assert LiveTrial().secrets(outcome.parameters) == ()
 
 
 def test_generation_rules_send_as_much_as_the_motion_asks_for(cases: Cases) -> None:
-    outcome = cases["rules"].result()
+    outcome = cases["rules"]
     assert outcome.failure is None and "offered_rate" not in outcome.figures
     times, stations = outcome.column("sent", "due_ns"), outcome.column("sent", "station")
     for station in (1, 2, 3):
@@ -216,14 +220,14 @@ def test_generation_rules_send_as_much_as_the_motion_asks_for(cases: Cases) -> N
 
 def test_genuine_stations_pass_the_plausibility_checks(cases: Cases) -> None:
     """Two instances of a station are two tickets in one place, and each receiver moves itself."""
-    outcome = cases["plausibility"].result()
+    outcome = cases["plausibility"]
     assert outcome.failure is None and outcome.figures["lost"] == outcome.figures["rejected"] == 0
     reported = outcome.events_named("implausible content")
     assert [event.data["found"] for event in reported] == [{}] * len(reported) and reported
 
 
 def test_congestion_control_on_a_free_channel_changes_nothing(cases: Cases) -> None:
-    outcome = cases["dcc"].result()
+    outcome = cases["dcc"]
     assert outcome.failure is None and outcome.figures["packet_loss"] == 0
     assert [event.data["skipped"] for event in outcome.events_named("end")] == [0, 0]
     gaps_ms = np.diff(np.sort(outcome.column("sent", "due_ns")[outcome.column("sent", "station") == 1])) / 1e6
@@ -310,7 +314,9 @@ def test_full_queue_loses_packets_of_other_stations_only(tmp_path: Path) -> None
     """P-384 takes too long for these rates; a station's own packets are never in its queue."""
     outcome = run(
         tmp_path / "run",
-        **{**SHORT, "senders": 6, "rate": 100.0, "curve": "p384", "receivers": "all", "processes": 2, "queue_limit": 1},
+        launcher=PROCESSES,  # in one process senders would wait for receivers
+        **{"warm_up": 0.2, "duration": 0.5, "senders": 6, "rate": 100.0},
+        **{"curve": "p384", "receivers": "all", "processes": 2, "queue_limit": 1},
     )
     assert outcome.failure is None
     lost = outcome.labelled("lost")

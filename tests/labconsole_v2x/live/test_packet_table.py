@@ -17,8 +17,7 @@ from labconsole_v2x.live import packet_table
 from labconsole_v2x.live.packet_table import PACKETS, packet_tables
 from labconsole_v2x.live.series import RECEIVED, SENT
 from labconsole_v2x.stations.receiving import REASONS
-from tests.helpers.practice import Bench
-from tests.labconsole_v2x.live.live_lab import SHORT, run_in_queue
+from tests.labconsole_v2x.live.live_lab import SHORT
 from tests.labconsole_v2x.live.synthetic_packets import EVENTS, MS, A, B, Tables, parameters, received, samples, sent
 
 
@@ -81,14 +80,9 @@ def test_run_that_never_began_has_no_table() -> None:
     assert packet_tables(parameters(), samples([sent(A, 1)]), ()) == ()
 
 
-def test_logs_of_senders_and_receiver_and_their_mapping_are_exported(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    try:
-        found = run_in_queue(bench)
-    finally:
-        bench.close()
-    assert found.row.reason == ""
-    with Reader(bench.database) as reader:
+def test_logs_of_senders_and_receiver_and_their_mapping_are_exported(stored_run: Path, tmp_path: Path) -> None:
+    with Reader(stored_run) as reader:
+        found = reader.run(1)
         export_run(reader, found.row.id, tmp_path / "csv", Plugins.discover())
     files = {path.name: rows_of(path) for path in (tmp_path / "csv").glob("samples-*.csv")}
     logs = {name: files[f"samples-{name}.csv"] for name in ("sent", "received", "packets")}

@@ -1,4 +1,8 @@
-"""The source's test bench in small: 15 senders on two hosts, the receiver on a third, by real agents over Dask."""
+"""The source's test bench in small: 15 senders on two hosts, the receiver on a third, by real agents over Dask.
+
+Nightly: agents are tested with other trials in CI, and stations on hosts without agents (`test_stations_on_hosts`); a
+fault of both together is found here alone.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +59,7 @@ def running(home: Path, request: pytest.FixtureRequest) -> Iterator[ClusterProce
         yield found
 
 
+@pytest.mark.nightly
 def test_15_senders_on_two_hosts_are_heard_by_a_receiver_on_a_third(
     running: ClusterProcesses, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

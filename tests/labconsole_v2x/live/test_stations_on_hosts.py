@@ -11,9 +11,11 @@ import pytest
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.live_trial import station_specs
 from labconsole_v2x.live.process_settings import ProcessSettings
+from labconsole_v2x.security.issuing import LabPki
+from labconsole_v2x.security.verification import its_now
 from labconsole_v2x.stations.transports import TransportKind, TransportSettings
 from tests.helpers.other_hosts import OtherHosts
-from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome, run
+from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome
 
 ADDRESSES = {"receiver": "127.0.0.2", "stations": "127.0.0.3"}
 
@@ -29,7 +31,7 @@ def on_hosts(folder: Path, *console: Path, **settings: Any) -> Outcome:
 def test_stations_on_hosts_hear_each_other(tmp_path: Path, transport: str) -> None:
     (tmp_path / "first").mkdir()
     root = tmp_path / "first" / "root.oer"
-    root.write_bytes(run(tmp_path / "first" / "run", duration=0.5).artefacts["root.oer"])
+    root.write_bytes(LabPki.create(its_now() // 1_000_000 - 3600).root.octets)
     settings = {"transport": transport, "inclusion": "always", "roots": (str(root),)}
     outcome = on_hosts(tmp_path / "run", tmp_path / "first", **settings)
     assert outcome.failure is None, outcome.failure

@@ -16,8 +16,8 @@ from tests.labconsole_v2x.panel.page_facts import facts
 
 
 @pytest.fixture
-def page(window: MainWindow) -> AttackPanel:
-    panel = opened_trial(window, "v2x.attack")
+def page(shown_window: MainWindow) -> AttackPanel:
+    panel = opened_trial(shown_window, "v2x.attack")
     assert isinstance(panel, AttackPanel)
     return panel
 
@@ -30,10 +30,12 @@ def test_facts_have_the_load_of_attackers(qtbot: QtBot, page: AttackPanel) -> No
     assert (facts(page)["Messages"], facts(page)["Verifications"]) == ("50 msg/s", "450 /s")
 
 
-def test_run_by_click_shows_attackers_and_its_results(qtbot: QtBot, page: AttackPanel, window: MainWindow) -> None:
+def test_run_by_click_shows_attackers_and_its_results(
+    qtbot: QtBot, page: AttackPanel, shown_window: MainWindow
+) -> None:
     short = {"senders": 2, "attackers": 2, "attack_rate": 20.0, "warm_up": 0.5, "duration": 2.0}
     page.form.set_values({**page.form.values(), **own_transport(), **short})
-    queue = window.services.bridge.queue
+    queue = shown_window.services.bridge.queue
     qtbot.mouseClick(page.run_bar.run_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(queue.items) and queue.items[0].state is QueueState.RUNNING, timeout=30_000)
     queue.pause()  # it is not repeated, though the computer is busy
@@ -44,7 +46,7 @@ def test_run_by_click_shows_attackers_and_its_results(qtbot: QtBot, page: Attack
     qtbot.waitUntil(lambda: "mean of run" in page.glance.verified[2].text())
     run_id = queue.items[0].run_id
     assert run_id is not None
-    with window.services.reader() as reader:
+    with shown_window.services.reader() as reader:
         found = reader.run(run_id)
     verdicts = {verdict.name: verdict.result for verdict in found.verdicts}
     assert verdicts["no attack packet was accepted"] == "pass"

@@ -29,8 +29,8 @@ SHORT = {"rounds": 1, "seconds": 0.05, "cores": 1, "openssl": False, "backend": 
 
 
 @pytest.fixture
-def page(window: MainWindow) -> BenchmarkPanel:
-    panel = opened_trial(window, "v2x.benchmark")
+def page(shown_window: MainWindow) -> BenchmarkPanel:
+    panel = opened_trial(shown_window, "v2x.benchmark")
     assert isinstance(panel, BenchmarkPanel)
     return panel
 
@@ -58,12 +58,12 @@ def test_token_is_chosen_by_name(qtbot: QtBot, page: BenchmarkPanel) -> None:
 
 
 def test_run_by_click_is_what_the_live_page_judges_loads_by(
-    qtbot: QtBot, page: BenchmarkPanel, window: MainWindow
+    qtbot: QtBot, page: BenchmarkPanel, shown_window: MainWindow
 ) -> None:
-    live = opened_trial(window, "v2x.live")
+    live = opened_trial(shown_window, "v2x.live")
     assert isinstance(live, LivePanel)
     assert facts(live)["This computer"] == "not measured yet"
-    opened_trial(window, "v2x.benchmark")
+    opened_trial(shown_window, "v2x.benchmark")
     page.form.set_values({**page.form.values(), **SHORT})
     qtbot.mouseClick(page.run_bar.run_button, LEFT)
     queue = page.context.bridge.queue
@@ -85,7 +85,7 @@ def test_run_by_click_is_what_the_live_page_judges_loads_by(
     qtbot.waitUntil(lambda: facts(live).get("This computer") == "not measured yet")
     qtbot.waitUntil(lambda: f"one core can serve {rate / 10:,.0f}" in live.glance.serves[2].text())
     page.context.open_run(item.run_id)
-    view = window.pages.currentWidget()
+    view = shown_window.pages.currentWidget()
     assert isinstance(view, RunView)
     qtbot.waitUntil(
         lambda: "Time of one operation" in view.plots and view.plots["Time of one operation"].curves() != ()

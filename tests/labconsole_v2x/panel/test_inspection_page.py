@@ -14,7 +14,6 @@ from shiboken6 import isValid
 
 from labconsole.engine.operation_process import OperationEnd
 from labconsole_ui.operations.operation_dialog import OperationDialog
-from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.tables.record_table import DataTable
@@ -85,16 +84,16 @@ class Driver:
 
 
 @pytest.fixture
-def driver(qtbot: QtBot, window: MainWindow) -> Driver:
+def driver(qtbot: QtBot, shown_window: MainWindow) -> Driver:
     """The page, opened by its entry in the navigation."""
-    tree = window.findChild(Navigation)
+    tree = shown_window.findChild(Navigation)
     assert tree is not None
     (entry,) = tree.findItems("Inspect captures", Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive)
     qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualItemRect(entry).center())
-    page = window.pages.currentWidget()
+    page = shown_window.pages.currentWidget()
     assert isinstance(page, InspectionPage)
     qtbot.waitUntil(lambda: page.building.complete)
-    return Driver(qtbot, window, page)
+    return Driver(qtbot, shown_window, page)
 
 
 @pytest.fixture(scope="module")
@@ -280,9 +279,7 @@ def test_csv_never_replaces_a_file(driver: Driver, road: Path, tmp_path: Path) -
     )
 
 
-def test_next_page_begins_with_the_last_files_and_takes_files_from_the_window(
-    driver: Driver, road: Path, services: Services
-) -> None:
+def test_next_page_begins_with_the_last_files_and_takes_files_from_the_window(driver: Driver, road: Path) -> None:
     pages = driver.window.plugin_pages
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(road / name)) for name in ("good.pcapng", "root.oer")])
@@ -295,7 +292,7 @@ def test_next_page_begins_with_the_last_files_and_takes_files_from_the_window(
     page.building.finish()
     assert (page.capture_box.currentText(), page.certificates.text()) == ("good.pcapng", "Roots: root.oer")
     assert "Not inspected yet" in page.result.empty.text()
-    services.state.set("v2x/inspection", {"capture": 3, "root": ["a.oer", 4]})
+    driver.window.services.state.set("v2x/inspection", {"capture": 3, "root": ["a.oer", 4]})
     driver.window.pages.close_page(driver.window.pages.indexOf(page))
     page = pages.open("page:v2x:inspection")
     assert isinstance(page, InspectionPage)

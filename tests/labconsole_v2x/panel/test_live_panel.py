@@ -29,13 +29,13 @@ LONG = {"senders": 3, "rate": 20.0, "warm_up": 0.5, "duration": 60.0}
 
 
 @pytest.fixture
-def page(qtbot: QtBot, window: MainWindow) -> LivePanel:
+def page(qtbot: QtBot, shown_window: MainWindow) -> LivePanel:
     """The page, opened from the navigation."""
-    navigation = window.findChild(Navigation)
+    navigation = shown_window.findChild(Navigation)
     assert navigation is not None
     (entry,) = navigation.findItems("V2X stations, live", EXACTLY)
     qtbot.mouseClick(navigation.viewport(), LEFT, pos=navigation.visualItemRect(entry).center())
-    opened = window.pages.currentWidget()
+    opened = shown_window.pages.currentWidget()
     assert isinstance(opened, LivePanel)
     opened.building.finish()
     return opened
@@ -128,7 +128,9 @@ def test_empty_page_says_what_will_be_there(qtbot: QtBot, page: LivePanel) -> No
     assert page.tabs.currentIndex() == SCENARIO and page.form.isVisible() and not page.context.bridge.queue.items
 
 
-def test_run_shows_its_stations_figures_plots_and_packets(qtbot: QtBot, page: LivePanel, window: MainWindow) -> None:
+def test_run_shows_its_stations_figures_plots_and_packets(
+    qtbot: QtBot, page: LivePanel, shown_window: MainWindow
+) -> None:
     start(qtbot, page, **LONG)
     qtbot.waitUntil(lambda: rows(page)["Roadside station"][3] == "3")
     qtbot.waitUntil(lambda: [rows(page)[f"Station {number}"][2:] for number in (1, 2, 3)] == [["1", NO_FIGURE]] * 3)
@@ -143,7 +145,7 @@ def test_run_shows_its_stations_figures_plots_and_packets(qtbot: QtBot, page: Li
     check_results(page)
     check_packets(qtbot, page)
     qtbot.mouseClick(page.open_run_button, LEFT)
-    assert isinstance(window.pages.currentWidget(), RunView)
+    assert isinstance(shown_window.pages.currentWidget(), RunView)
 
 
 def check_selection(qtbot: QtBot, page: LivePanel) -> None:
@@ -304,8 +306,8 @@ def test_run_without_capture_has_no_packets_and_says_so(qtbot: QtBot, page: Live
     assert page.packets.notice.isVisible() and not page.open_run_button.isEnabled()
 
 
-def test_each_letter_is_for_one_button(page: LivePanel, window: MainWindow) -> None:
+def test_each_letter_is_for_one_button(page: LivePanel, shown_window: MainWindow) -> None:
     shown = [button.text() for button in page.findChildren(QPushButton) if not button.isHidden()]
-    menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]
+    menus = [menu.text() for menu in shown_window.menuBar().actions() if menu.text() != "&Runs"]
     letters = [text.split("&")[1][0].upper() for text in (*shown, *menus) if "&" in text]
     assert len(letters) > 8 and len(set(letters)) == len(letters), letters

@@ -16,8 +16,8 @@ from tests.labconsole_v2x.panel.page_facts import facts
 
 
 @pytest.fixture
-def page(window: MainWindow) -> SimulationPanel:
-    panel = opened_trial(window, "v2x.simulation")
+def page(shown_window: MainWindow) -> SimulationPanel:
+    panel = opened_trial(shown_window, "v2x.simulation")
     assert isinstance(panel, SimulationPanel)
     return panel
 
@@ -50,13 +50,13 @@ def test_scenario_that_its_run_would_refuse_is_refused_at_the_field_without_old_
     qtbot.waitUntil(lambda: bool(facts(page)) and page.run_bar.run_button.isEnabled())
 
 
-def test_run_by_click_is_finished_at_once(qtbot: QtBot, page: SimulationPanel, window: MainWindow) -> None:
-    queue = window.services.bridge.queue
+def test_run_by_click_is_finished_at_once(qtbot: QtBot, page: SimulationPanel, shown_window: MainWindow) -> None:
+    queue = shown_window.services.bridge.queue
     qtbot.mouseClick(page.run_bar.run_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(queue.items) and queue.items[-1].state is QueueState.DONE, timeout=60_000)
     assert queue.items[-1].status is RunStatus.FINISHED
     run_id = queue.items[-1].run_id
     assert run_id is not None
-    with window.services.reader() as reader:
+    with shown_window.services.reader() as reader:
         found = {metric.name: metric.value for metric in reader.run(run_id).metrics if not metric.labels}
     assert found["benign_share"] == pytest.approx(71.42, abs=0.3) and found["packet_loss"] < 1

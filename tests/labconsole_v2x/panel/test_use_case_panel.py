@@ -34,7 +34,17 @@ SHORT = ("F-SIG-01", "F-SIG-06", "A-SIG-03")
 
 
 @pytest.fixture
-def page(window: MainWindow) -> UseCasePanel:
+def page(shown_window: MainWindow) -> UseCasePanel:
+    return use_cases(shown_window)
+
+
+@pytest.fixture
+def own_page(window: MainWindow) -> UseCasePanel:
+    """The page in a window with a home of its own."""
+    return use_cases(window)
+
+
+def use_cases(window: MainWindow) -> UseCasePanel:
     panel = opened_trial(window, "v2x.use-cases")
     assert isinstance(panel, UseCasePanel)
     return panel
@@ -101,7 +111,7 @@ def ended(qtbot: QtBot, page: UseCasePanel, before: int = 0) -> int:
 
 
 def test_empty_page_lists_all_cases_by_reference_point_with_what_the_source_reports(
-    page: UseCasePanel, window: MainWindow
+    page: UseCasePanel, shown_window: MainWindow
 ) -> None:
     assert page.presets.profile_name == "v2x-use-cases" and page.tabs.currentIndex() == CHECK_LIST
     assert {item.text(CASE) for item in items(page)} == set(CODES)
@@ -112,7 +122,7 @@ def test_empty_page_lists_all_cases_by_reference_point_with_what_the_source_repo
     first = group(page, ReferencePoint.RP1)
     kinds = [(first.child(at).text(CASE)[0], first.child(at).text(REQUIRED)) for at in range(first.childCount())]
     assert list(dict.fromkeys(kinds)) == [(kind, need) for kind in "FA" for need in ("mandatory", "optional")]
-    reported = reported_results(window.services.plugins)
+    reported = reported_results(shown_window.services.plugins)
     for code, printed in {**reported, "A-SIG-06": "not printed", "FUN-01": NO_FIGURE}.items():
         assert row(page, code).text(SOURCE) == printed
     assert {item.text(RESULT) for item in items(page)} == {NO_FIGURE}
@@ -159,7 +169,7 @@ def test_check_marks_are_the_parameter_cases(qtbot: QtBot, page: UseCasePanel) -
 
 
 def test_run_by_click_fills_the_list_and_its_verdicts_stay(
-    qtbot: QtBot, page: UseCasePanel, window: MainWindow
+    qtbot: QtBot, page: UseCasePanel, shown_window: MainWindow
 ) -> None:
     seen: list[RunResults] = []
     page.monitor.changed.connect(seen.append)
@@ -180,7 +190,7 @@ def test_run_by_click_fills_the_list_and_its_verdicts_stay(
     assert page.summary.run_label.text() == f"Run {run_id}, keys in software."
     check_copies(qtbot, page)
     qtbot.mouseClick(page.open_run_button, LEFT)
-    assert isinstance(window.pages.currentWidget(), RunView)
+    assert isinstance(shown_window.pages.currentWidget(), RunView)
 
 
 def check_copies(qtbot: QtBot, page: UseCasePanel) -> None:
@@ -211,7 +221,8 @@ def test_failed_cases_are_run_again_by_click(qtbot: QtBot, page: UseCasePanel) -
     assert row(page, "A-SIG-03").text(RESULT) == "passed" and not page.failed_button.isEnabled()
 
 
-def test_token_that_cannot_be_used_is_the_reason_of_each_case(qtbot: QtBot, page: UseCasePanel, home: Path) -> None:
+def test_token_that_cannot_be_used_is_the_reason_of_each_case(qtbot: QtBot, own_page: UseCasePanel, home: Path) -> None:
+    page = own_page
     (home / "tokens" / "lab").mkdir(parents=True)
     choose(qtbot, page, *SHORT)
     page.form.set_values({**page.form.values(), "backend": "token"})
@@ -257,23 +268,23 @@ def test_icons_and_words_are_readable_in_both_themes(qtbot: QtBot, page: UseCase
         theme.set_mode(ThemeMode.LIGHT)
 
 
-def test_column_widths_are_remembered(qtbot: QtBot, page: UseCasePanel, window: MainWindow) -> None:
+def test_column_widths_are_remembered(qtbot: QtBot, page: UseCasePanel, shown_window: MainWindow) -> None:
     width = page.list.columnWidth(SOURCE) + 31
     page.list.setColumnWidth(SOURCE, width)
-    window.pages.close_page(window.pages.currentIndex())
-    again = opened_trial(window, "v2x.use-cases")
+    shown_window.pages.close_page(shown_window.pages.currentIndex())
+    again = opened_trial(shown_window, "v2x.use-cases")
     assert isinstance(again, UseCasePanel) and again is not page
     assert again.list.columnWidth(SOURCE) == width
 
 
-def test_list_fills_the_window_and_no_column_is_cut(qtbot: QtBot, page: UseCasePanel, window: MainWindow) -> None:
+def test_list_fills_the_window_and_no_column_is_cut(qtbot: QtBot, page: UseCasePanel, shown_window: MainWindow) -> None:
     results = {code: CaseResult("not tested") for code in CODES}
     page.list.show_results(replace(RunResults(1), results=results))
     for column in (CASE, REQUIRED, SOURCE, RESULT):
         assert page.list.sizeHintForColumn(column) <= page.list.columnWidth(column), column
     assert not page.list.horizontalScrollBar().isVisible()
     before = page.split.height()
-    window.resize(1280, 1400)
+    shown_window.resize(1280, 1400)
     qtbot.waitUntil(lambda: page.split.height() >= before + 200)
 
 
@@ -287,8 +298,8 @@ def test_list_is_scrolled_into_view_when_a_run_begins(qtbot: QtBot, page: UseCas
     assert bar.value() == 0, "later the operator decides"
 
 
-def test_each_letter_is_for_one_button(page: UseCasePanel, window: MainWindow) -> None:
+def test_each_letter_is_for_one_button(page: UseCasePanel, shown_window: MainWindow) -> None:
     shown = [button.text() for button in page.findChildren(QPushButton) if not button.isHidden()]
-    menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]
+    menus = [menu.text() for menu in shown_window.menuBar().actions() if menu.text() != "&Runs"]
     letters = [text.split("&")[1][0].upper() for text in (*shown, *menus) if "&" in text]
     assert len(letters) > 8 and len(set(letters)) == len(letters), letters

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 from labconsole_v2x.pki.authority import Decision
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
@@ -21,6 +24,12 @@ NOW_US = NOW_S * 1_000_000
 EA_URL, AA_URL = "http://ea.test/", "http://aa.test/"
 ITS_ID = b"car-1"
 CAM_ONLY = TICKET_PERMISSIONS[:1]
+MUTANTS = (
+    (int(by_hand),)
+    if (by_hand := os.environ.get("LABCONSOLE_MUTATED_REQUESTS"))
+    else (500, pytest.param(5000, marks=pytest.mark.nightly))
+)
+"""How many damaged messages of a kind a test tries: a tenth in CI, all each night, or as many as asked for by hand."""
 
 
 def lab_pki() -> LabPki:

@@ -107,6 +107,7 @@ def test_other_requests_are_refused(
     assert post(server.url, b"next") == b"next"
 
 
+@pytest.mark.serial
 def test_slow_and_silent_clients_are_cut_and_others_are_served(
     server: AuthorityServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_an_authority_that_answers_garbage_is_one_sentence_with_its_url(answer: 
     assert url in sentence and reason in sentence and sentence.count(". ") == 0 and "\n" not in sentence
 
 
+@pytest.mark.serial
 def test_an_authority_that_does_not_answer_in_time_is_one_sentence_with_its_url() -> None:
     begin = time.monotonic()
     with (
@@ -174,6 +176,7 @@ def test_an_authority_that_does_not_answer_in_time_is_one_sentence_with_its_url(
     assert time.monotonic() - begin < 3
 
 
+@pytest.mark.serial
 def test_an_authority_that_answers_an_octet_at_a_time_is_cut() -> None:
     begin = time.monotonic()
     answer = b"HTTP/1.0 200 OK\r\nContent-Type: application/x-its-response\r\n\r\n" + bytes(40)

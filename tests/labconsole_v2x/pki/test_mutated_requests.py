@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -39,10 +38,8 @@ from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.structures import Certificate
 from tests.helpers.mutations import mutations
-from tests.labconsole_v2x.pki.pki_lab import EA_URL, NOW_US, PkiLab
-from tests.labconsole_v2x.pki.root.test_root_authority import RootLab
-
-REQUESTS = int(os.environ.get("LABCONSOLE_MUTATED_REQUESTS", "5000"))
+from tests.labconsole_v2x.pki.pki_lab import EA_URL, MUTANTS, NOW_US, PkiLab
+from tests.labconsole_v2x.pki.root.root_lab import RootLab
 
 
 @dataclass(frozen=True)
@@ -97,13 +94,14 @@ def damaged(lab: PkiLab, kind: Kind, count: int) -> Iterator[bytes]:
         yield seal_request(signed_again, kind.recipient).octets
 
 
+@pytest.mark.parametrize("count", MUTANTS)
 @pytest.mark.parametrize("name", ["enrolment", "authorization", "validation"])
-def test_mutated_requests_are_refused_by_reason(tmp_path: Path, name: str) -> None:
+def test_mutated_requests_are_refused_by_reason(tmp_path: Path, name: str, count: int) -> None:
     lab = PkiLab(tmp_path)
     kind = kinds(lab)[name]
     lab.decisions.clear()
     counts: Counter[str] = Counter()
-    for octets in damaged(lab, kind, REQUESTS):
+    for octets in damaged(lab, kind, count):
         lab.exchanges.clear()
         decided = len(lab.decisions)
         try:
@@ -116,10 +114,10 @@ def test_mutated_requests_are_refused_by_reason(tmp_path: Path, name: str) -> No
             assert len(lab.decisions) > decided and decision.code and decision.reason
             counts[decision.code] += 1
     print(name, dict(counts))
-    assert sum(counts.values()) == REQUESTS
+    assert sum(counts.values()) == count
     # Outer octets alone leave a third unreadable; a few changes of values are right requests of another content.
-    assert counts["unreadable"] > REQUESTS // 4 and len(counts) > 4
-    assert counts["ok"] < REQUESTS // 10
+    assert counts["unreadable"] > count // 4 and len(counts) > 4
+    assert counts["ok"] < count // 10
 
 
 def damaged_responses(response: bytes, request: ReceivedRequest, signer: AuthorityIdentity, seed: int) -> bytes:
@@ -149,8 +147,9 @@ def damaged_ca_requests(lab: RootLab, current: CertifiedKey | None, count: int) 
         yield sign_payload(payload, signer, certificate, now_us)
 
 
+@pytest.mark.parametrize("count", MUTANTS)
 @pytest.mark.parametrize("first", [True, False], ids=["first", "rekeying"])
-def test_mutated_requests_of_authorities_are_refused_by_reason(tmp_path: Path, first: bool) -> None:
+def test_mutated_requests_of_authorities_are_refused_by_reason(tmp_path: Path, first: bool, count: int) -> None:
     lab = RootLab(tmp_path)
     current = None if first else lab.certified()
     if current is not None:  # the next one has keys of its own
@@ -160,7 +159,7 @@ def test_mutated_requests_of_authorities_are_refused_by_reason(tmp_path: Path, f
     assert accepted is not None
     lab.decisions.clear()
     counts: Counter[str] = Counter()
-    for number, octets in enumerate(damaged_ca_requests(lab, current, REQUESTS), 1):
+    for number, octets in enumerate(damaged_ca_requests(lab, current, count), 1):
         try:
             lab.root.answer(octets)
         except DeniedRequestError as error:
@@ -171,12 +170,13 @@ def test_mutated_requests_of_authorities_are_refused_by_reason(tmp_path: Path, f
         if decision.code == "ok":  # else it would be sent again for whatever the holder of the key asks
             lab.register.accept(accepted)
     print("CA certificate", "first" if first else "rekeying", dict(counts))
-    assert counts["cantparse"] > REQUESTS // 10 and len(counts) > 4
-    assert counts["deniedpermissions"] and counts["ok"] < REQUESTS // 10
+    assert counts["cantparse"] > count // 10 and len(counts) > 4
+    assert counts["deniedpermissions"] and counts["ok"] < count // 10
 
 
+@pytest.mark.parametrize("count", MUTANTS)
 @pytest.mark.parametrize("content", [Content.ENROLMENT_RESPONSE, Content.AUTHORIZATION_RESPONSE])
-def test_a_station_refuses_mutated_responses(tmp_path: Path, content: Content) -> None:
+def test_a_station_refuses_mutated_responses(tmp_path: Path, content: Content, count: int) -> None:
     lab = PkiLab(tmp_path)
     key = SoftwareKey.generate()
     if content is Content.ENROLMENT_RESPONSE:
@@ -188,7 +188,7 @@ def test_a_station_refuses_mutated_responses(tmp_path: Path, content: Content) -
     response, request = authority.answer(sent.octets), open_request(sent.octets, identity)
     right = certificate_of_response(response, sent, remote, lab.pki.root, content, codes)
     counts: Counter[str] = Counter()
-    for seed in range(REQUESTS):
+    for seed in range(count):
         octets = damaged_responses(response, request, identity, seed)
         try:
             certificate = certificate_of_response(octets, sent, remote, lab.pki.root, content, codes)
@@ -198,13 +198,14 @@ def test_a_station_refuses_mutated_responses(tmp_path: Path, content: Content) -
         else:
             assert certificate.canonical == right.canonical  # R of its signature has several forms
             counts["right"] += 1
-    assert counts["UserError"] > 9 * REQUESTS // 10
+    assert counts["UserError"] > 9 * count // 10
 
 
-def test_an_aa_refuses_mutated_responses_of_the_ea(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", MUTANTS)
+def test_an_aa_refuses_mutated_responses_of_the_ea(tmp_path: Path, count: int) -> None:
     lab = PkiLab(tmp_path)
     credential, key = lab.credential(), SoftwareKey.generate()
-    seeds = iter(range(REQUESTS))
+    seeds = iter(range(count))
 
     def post(url: str, octets: bytes) -> bytes:
         request = open_request(octets, lab.ea_identity)
@@ -213,7 +214,7 @@ def test_an_aa_refuses_mutated_responses_of_the_ea(tmp_path: Path) -> None:
     lab.post = post  # type: ignore[method-assign]
     lab.start()
     counts: Counter[str] = Counter()
-    for _ in range(REQUESTS):
+    for _ in range(count):
         lab.aa.answer(lab.authorization(credential, key).octets)
         counts[lab.decisions[-1].code] += 1
-    assert counts["aa-ea-cantreachea"] > 9 * REQUESTS // 10
+    assert counts["aa-ea-cantreachea"] > 9 * count // 10

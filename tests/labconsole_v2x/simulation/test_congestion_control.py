@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 from labconsole_v2x.simulation.medium import BEST_EFFORT, SharedMedium
+from labconsole_v2x.simulation.simulation_evaluation import evaluate
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.simulation_trial import SimulationTrial
+from labconsole_v2x.simulation.simulator_role import columns_of
 from labconsole_v2x.simulation.testbed import Fate, SimulatedPackets, simulate
-from tests.labconsole_v2x.simulation.simulated_testbed import figures
+from tests.labconsole_v2x.live.synthetic_packets import named
+from tests.labconsole_v2x.simulation.simulated_testbed import recorded
 
 JAMMED = {"senders": 1, "attack": "a-sig-01", "attackers": 20, "attack_rate": 100.0}
 """A lone station among so many packets of attackers that the channel is busy for two thirds of the time."""
@@ -21,9 +25,16 @@ def parameters(**values: Any) -> SimulationParameters:
     return SimulationParameters.model_validate({"duration": 10.0, "timing": "epyc-p256", **values})
 
 
+@cache
 def simulated(**values: Any) -> SimulatedPackets:
+    """The packets of a run; several tests look at the same one."""
     wanted = parameters(**values)
     return simulate(wanted, wanted.stack_timing(), np.random.default_rng(1))
+
+
+def figures(**values: Any) -> dict[str, float]:
+    """The metrics of such a run."""
+    return named(evaluate(parameters(**values), recorded(columns_of(simulated(**values)))))
 
 
 def generated_s(packets: SimulatedPackets) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -34,7 +45,7 @@ def generated_s(packets: SimulatedPackets) -> np.ndarray[Any, np.dtype[np.float6
 
 
 def test_free_channel_holds_nothing_back() -> None:
-    off, on = (figures(parameters(senders=16, dcc=dcc), 1) for dcc in (False, True))
+    off, on = (figures(senders=16, dcc=dcc) for dcc in (False, True))
     assert on["held_back"] == 0 and "held_back" not in off
     assert on["offered_rate"] == pytest.approx(off["offered_rate"], rel=0.01)
     assert on["certificate_share"] == pytest.approx(off["certificate_share"], rel=0.05)
@@ -44,7 +55,7 @@ def test_free_channel_holds_nothing_back() -> None:
 @pytest.mark.parametrize(("senders", "rate", "ratio"), [(150, 5.7, 33), (300, 3.8, 40)])
 def test_dcc_settles_below_half_of_the_channel(senders: int, rate: float, ratio: float) -> None:
     """At 10 Hz they would have it busy for 53 and 89 %."""
-    off, on = (figures(parameters(senders=senders, dcc=dcc), 1) for dcc in (False, True))
+    off, on = (figures(senders=senders, dcc=dcc) for dcc in (False, True))
     assert on["offered_rate"] == pytest.approx(senders * rate, rel=0.06)
     assert on["held_back"] == pytest.approx(100 - 10 * rate, abs=4)
     assert on["channel_busy_ratio"] == pytest.approx(ratio, abs=4)
@@ -60,7 +71,7 @@ def test_packets_held_back_are_never_sent_and_count_as_no_loss() -> None:
     assert held_back.sum() > 4000
     assert np.isnan(packets.sent_s[held_back]).all() and np.isnan(packets.done_s[held_back]).all()
     assert (np.diff(packets.arrivals.generated_s) >= 0).all()
-    found = figures(parameters(senders=150, dcc=True), 1)
+    found = figures(senders=150, dcc=True)
     assert found["lost"] == sum(value for name, value in found.items() if name.startswith("lost "))
     assert found["packet_loss"] == pytest.approx(100 * found["lost"] / (found["offered_rate"] * 10))
 
@@ -75,7 +86,7 @@ def test_station_in_a_jammed_channel_sends_once_a_second_and_attackers_as_before
 
 
 def test_rates_above_ten_are_held_back_in_each_instance() -> None:
-    found = figures(parameters(**{**JAMMED, "rate": 100.0}, dcc=True), 1)
+    found = figures(**{**JAMMED, "rate": 100.0}, dcc=True)
     assert found["offered_rate"] == pytest.approx(10, rel=0.1), "ten instances of a packet a second each"
 
 
@@ -86,7 +97,7 @@ def test_vehicles_by_the_rules_wait_for_dcc_too() -> None:
 
 
 def test_ideal_medium_is_heard_too() -> None:
-    found = figures(parameters(senders=300, dcc=True, medium="ideal"), 1)
+    found = figures(senders=300, dcc=True, medium="ideal")
     assert found["held_back"] > 50 and found["packet_loss"] == 0
 
 
@@ -94,14 +105,12 @@ def test_ideal_medium_is_heard_too() -> None:
 def test_certificates_are_omitted_the_more_the_busier_the_channel_that_stations_hear(
     values: dict[str, Any], share: float
 ) -> None:
-    assert figures(parameters(**values, inclusion="congestion"), 1)["certificate_share"] == pytest.approx(
-        share, rel=0.05
-    )
+    assert figures(**values, inclusion="congestion")["certificate_share"] == pytest.approx(share, rel=0.05)
 
 
 def test_both_share_the_channel_busy_ratio() -> None:
     """DCC leaves a channel on which certificates are omitted less."""
-    alone, both = (figures(parameters(senders=300, inclusion="congestion", dcc=dcc), 1) for dcc in (False, True))
+    alone, both = (figures(senders=300, inclusion="congestion", dcc=dcc) for dcc in (False, True))
     assert both["held_back"] > 50 and both["certificate_share"] > 1.5 * alone["certificate_share"]
 
 

@@ -1,4 +1,4 @@
-"""The simulated testbed as a trial: its run through real processes, its refusals, curves and its origin."""
+"""The simulated testbed as a trial: its run, its refusals, curves and its origin."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.simulation_trial import SimulationTrial
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
 from tests.helpers import trial_lab
+from tests.helpers.role_threads import RoleThreads
 from tests.labconsole_v2x.simulation.simulated_testbed import figures
 
 TRIAL = SimulationTrial()
@@ -26,6 +27,7 @@ class SimulationLab(trial_lab.TrialLab[SimulationParameters, trial_lab.Outcome[S
 
     trial = TRIAL
     outcome = trial_lab.Outcome[SimulationParameters]
+    roles = RoleThreads
 
 
 def parameters(**values: Any) -> SimulationParameters:

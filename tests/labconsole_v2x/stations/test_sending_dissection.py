@@ -17,7 +17,7 @@ from labconsole_v2x.security.structures import Curve
 from labconsole_v2x.stations.capture import capture_header, packet_block
 from labconsole_v2x.stations.routes import Movement, Route, vehicle_route
 from labconsole_v2x.stations.sending import PASSENGER_CAR, ROADSIDE_UNIT, CamSender, SecurityMode
-from tests.labconsole_v2x.messages.test_dissection import dissected
+from tests.labconsole_v2x.messages.packets import dissected
 from tests.labconsole_v2x.stations.cam_senders import BEGIN_NS, Lab, its_us_of, set_clock
 
 KNOWN_TO_TSHARK = (Curve.P256, Curve.BRAINPOOL_P256R1, Curve.BRAINPOOL_P384R1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -59,6 +59,10 @@ def function(name: str, code: str, instead: Any) -> Fault:
 
 _SHORT = {"use_cases.cases.packet_cases._HIGH_RATE_S": 1.0, "use_cases.cases.packet_cases._FLOOD_S": 1.0}
 """Half of the time, in which as many packets are sent as the criteria ask for."""
+_FEW_STATIONS = {"use_cases.cases.content_cases._TRACKED": 4}
+_SHORT_DRIVE = {"use_cases.cases.content_cases._CONTENT_S": 3.0}
+_SHORT_FLOOD = {"use_cases.cases.pki_cases._FLOOD": 20, "use_cases.cases.root_cases._FLOOD": 20}
+"""Fewer packets or requests than the criteria ask for: the fault must be among the reasons all the same."""
 _SAME_KEY = SoftwareSymmetricKey(bytes(16))
 _CHANGED_LAYERS = (Layer.TICKET, Layer.MAC_ADDRESS, Layer.GN_ADDRESS, Layer.STATION_ID, Layer.PATH_HISTORY)
 """The layers that a CAM shows; it has no sequence number."""
@@ -281,11 +285,13 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
             "applies older lists",
             "station: older CTL: 1 x accepted",
             Parts(station_trust=broken_authorities.TrustWithoutOrder),
+            _SHORT_FLOOD,
         ),
         Fault(
             "does not revoke",
             says_otherwise("CAM after the revocation", "accepted", "certificate revoked"),
             Parts(station_trust=broken_authorities.TrustWithoutRevocation),
+            _SHORT_FLOOD,
         ),
         Fault(
             "has any list",
@@ -293,22 +299,27 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
             Parts(distribution_centre=broken_authorities.ObligingCentre),
         ),
         Fault(
-            "forgets requests", "RCA: replayed request: 1 x ok", Parts(root_authority=broken_authorities.ForgetfulRca)
+            "forgets requests",
+            "RCA: replayed request: 1 x ok",
+            Parts(root_authority=broken_authorities.ForgetfulRca),
+            _SHORT_FLOOD,
         ),
         Fault(
             "certifies any key",
             "RCA: key that was not accepted: 1 x ok",
             Parts(root_authority=broken_authorities.ObligingRca),
+            _SHORT_FLOOD,
         ),
         Fault(
             "ignores its CRL",
             "RCA: certificate of a revoked AA: 1 x ok",
             Parts(root_authority=broken_authorities.RcaWithoutRevocation),
+            _SHORT_FLOOD,
         ),
         Fault(
             "skips proofs of possession",
             "RCA: wrong proof of possession: 1 x ok",
-            instead={"pki.root.root_authority.is_signed_by": lambda *_: True},
+            instead=_SHORT_FLOOD | {"pki.root.root_authority.is_signed_by": lambda *_: True},
         ),
     ),
     "A-CER-05": (
@@ -316,12 +327,18 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
             "forgets requests",
             "EA: replayed request: 1 x ok",
             Parts(enrolment_authority=broken_authorities.ForgetfulEa),
+            _SHORT_FLOOD,
         ),
-        Fault("ignores the time", "EA: old request: 1 x ok", Parts(enrolment_authority=broken_authorities.TimelessEa)),
+        Fault(
+            "ignores the time",
+            "EA: old request: 1 x ok",
+            Parts(enrolment_authority=broken_authorities.TimelessEa),
+            _SHORT_FLOOD,
+        ),
         Fault(
             "skips proofs of possession",
             "EA: wrong proof of possession: 1 x ok; EA: key of another station: 1 x ok",
-            instead={"pki.enrolment_authority.is_signed_by": lambda *_: True},
+            instead=_SHORT_FLOOD | {"pki.enrolment_authority.is_signed_by": lambda *_: True},
         ),
         Fault(
             "dies of a flood",
@@ -334,33 +351,42 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
             "forgets requests",
             "AA: replayed request: 1 x ok",
             Parts(authorization_authority=broken_authorities.ForgetfulAa),
+            _SHORT_FLOOD,
         ),
         Fault(
             "ignores the time",
             "AA: old request: 1 x denied",
             Parts(authorization_authority=broken_authorities.TimelessAa),
+            _SHORT_FLOOD,
         ),
         Fault(
             "skips the proof of possession",
             "AA: wrong proof of possession: 1 x ok",
-            instead={"pki.authorization_authority.is_signed_by": lambda *_: True},
+            instead=_SHORT_FLOOD | {"pki.authorization_authority.is_signed_by": lambda *_: True},
         ),
         Fault(
             "does not ask the EA",
             "AA: withdrawn credential: 1 x ok",
             Parts(authorization_authority=broken_authorities.AaWithoutEa),
+            _SHORT_FLOOD,
         ),
     ),
-    "A-CON-01": (accepts("implausible CAM", IMPLAUSIBLE),),
+    "A-CON-01": (replace(accepts("implausible CAM", IMPLAUSIBLE), instead=_SHORT_DRIVE),),
     "A-PSN-01": (
         *(
-            Fault(f"leaves the {layer}", "changes linked by an identifier: 100 %", Parts(sender=broken.leaving(layer)))
+            Fault(
+                f"leaves the {layer}",
+                "changes linked by an identifier: 100 %",
+                Parts(sender=broken.leaving(layer)),
+                _FEW_STATIONS,
+            )
             for layer in Layer
         ),
         Fault(
             "the test does not leave a layer",
             "changes linked by an identifier, one left unchanged: 0 %",
             Parts(sender=broken.changing_all),
+            _FEW_STATIONS,
         ),
     ),
     "A-IVS-01": (

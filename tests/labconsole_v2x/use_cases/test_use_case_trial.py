@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from labconsole.engine.launcher import LocalLauncher
 from labconsole.engine.spool import AttachmentBlock, SampleBlock, SpoolReader
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
@@ -28,6 +29,7 @@ from labconsole_v2x.use_cases.use_case_role import FILE
 from labconsole_v2x.use_cases.use_case_trial import UseCaseTrial
 from tests.helpers import trial_lab
 from tests.helpers.practice import Bench
+from tests.helpers.role_threads import RoleThreads
 
 TRIAL = UseCaseTrial()
 ROLE = "use-cases"
@@ -54,11 +56,16 @@ class Outcome(trial_lab.Outcome[UseCaseParameters]):
         return list(of_table(self.samples.table(EVIDENCE.name, ROLE)))
 
 
+PROCESSES = LocalLauncher()
+"""Starts the role as a process, where it is killed or loads a token."""
+
+
 class UseCaseLab(trial_lab.TrialLab[UseCaseParameters, Outcome]):
-    """One run; `during` is called on another thread at once."""
+    """One run, its role a thread of this process by default; `during` is called on another thread at once."""
 
     trial = TRIAL
     outcome = Outcome
+    roles = RoleThreads
 
     def run(self, **settings: Any) -> Outcome:
         """Run, by default with a rate that a busy machine keeps up with."""
@@ -199,7 +206,7 @@ def test_without_its_token_no_case_is_tested_and_each_says_why(tmp_path: Path) -
 def run_with_token(folder: Path, token: str, **settings: Any) -> Outcome:
     """A run with keys in a token, whose PIN is in no file."""
     (request,) = TRIAL.secrets(UseCaseParameters(backend=Backend.TOKEN, token=token))
-    lab = UseCaseLab(folder / "run", secrets={request.key: PIN})
+    lab = UseCaseLab(folder / "run", launcher=PROCESSES, secrets={request.key: PIN})
     outcome = lab.run(backend="token", token=token, **settings)
     assert outcome.failure is None
     assert PIN.reveal() not in b"".join(outcome.lines).decode()
@@ -207,12 +214,12 @@ def run_with_token(folder: Path, token: str, **settings: Any) -> Outcome:
 
 
 def test_cases_of_each_kind_pass_with_keys_in_a_token(tmp_path: Path, token: str) -> None:
+    """A fault that only another case with a token shows is found by the next test, at night."""
     chosen = [code for code in CODES if code.startswith("FUN")]
-    chosen += ["F-SIG-01", "F-SIG-05", "F-SIG-07", "F-CER-02", "F-PSN-01", "F-PSN-05", "F-SNS-01", "F-ENC-02"]
-    chosen += ["F-IVS-01", "A-SIG-02", "A-SIG-05", "A-CER-01", "A-CER-04", "A-CER-06"]
+    chosen += ["F-SIG-01", "F-SIG-07", "F-PSN-01", "F-ENC-02", "F-IVS-01", "A-SIG-02", "A-CER-01"]
     outcome = run_with_token(tmp_path, token, cases=", ".join(chosen))
     assert {code: outcome.reasons[code] for code in chosen if outcome.verdicts[code] != PASSED} == {}
-    assert outcome.figures == {"passed": 14, "failed": 0, "not_tested": 22, "functions_passed": 10}
+    assert outcome.figures == {"passed": 7, "failed": 0, "not_tested": 29, "functions_passed": 10}
 
 
 @pytest.mark.nightly
@@ -223,7 +230,7 @@ def test_all_cases_pass_with_keys_in_a_token(tmp_path: Path, token: str) -> None
 
 def test_wrong_pin_of_a_token_is_the_reason_of_each_case(tmp_path: Path, token: str) -> None:
     (request,) = TRIAL.secrets(UseCaseParameters(backend=Backend.TOKEN, token=token))
-    lab = UseCaseLab(tmp_path / "run", secrets={request.key: Secret("wrong-pin")})
+    lab = UseCaseLab(tmp_path / "run", launcher=PROCESSES, secrets={request.key: Secret("wrong-pin")})
     outcome = lab.run(backend="token", token=token, cases="F-SIG-01, FUN-07")
     assert outcome.failure is None
     assert set(outcome.verdicts.values()) == {NOT_TESTED}
@@ -236,7 +243,9 @@ def test_killed_role_leaves_the_evidence_of_cases_before(tmp_path: Path) -> None
         lab.until_stored(2)
         os.kill(lab.pid(ROLE), signal.SIGKILL)
 
-    outcome = UseCaseLab(tmp_path / "run", during=kill).run(cases="F-SIG-01, F-SIG-02, F-SIG-03, A-SIG-04, A-SIG-06")
+    outcome = UseCaseLab(tmp_path / "run", launcher=PROCESSES, during=kill).run(
+        cases="F-SIG-01, F-SIG-02, F-SIG-03, A-SIG-04, A-SIG-06"
+    )
     assert outcome.failure is not None and ROLE in outcome.failure
     assert outcome.tested == ["F-SIG-01", "F-SIG-02"]
     assert outcome.verdicts["F-SIG-01"] == outcome.verdicts["F-SIG-02"] == PASSED

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.output.ticks import headroom_range
 from labconsole_ui.plots.axes import ValueScale, axis_unit
+from labconsole_ui.plots.canvas import Canvas
 from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.plots.plot_card import MIN_HEIGHT
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -52,16 +53,22 @@ class BarPlot(InteractivePlot):
         self._items: list[Any] = []
         self._labels: list[Any] = []
         super().__init__(title, unit, ValueScale(unit), theme, empty_text=empty_text, parent=parent)
-        self.canvas.hideAxis("left")
-        self.canvas.getPlotItem().layout.setContentsMargins(8, 7, 14, 0)
         self.set_bars(title, unit, ())
+
+    def create_canvas(self) -> Canvas:
+        """The canvas without an axis at the left: the bars have their titles on them."""
+        canvas = super().create_canvas()
+        canvas.hideAxis("left")
+        canvas.getPlotItem().layout.setContentsMargins(8, 7, 14, 0)
+        return canvas
 
     def set_bars(self, title: str, unit: str, bars: Sequence[Bar]) -> None:
         """Show these bars instead of the ones before."""
         self.set_title(title)
         if unit != self._unit.stored:
             self._unit, self._scale = axis_unit(unit), ValueScale(unit)
-            self.canvas.set_scale(self._scale)
+            if self._canvas is not None:
+                self._canvas.set_scale(self._scale)
         self._bars = {bar.title: bar for bar in bars}
         self._whole_x = True
         self.legend.set_titles(list(self._bars), self._hidden, {bar.title: bar.colour for bar in bars})

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.output.ticks import headroom_range
 from labconsole_ui.plots.axes import Scale, TimeScale, axis_unit
-from labconsole_ui.plots.canvas import DrawnCurve
+from labconsole_ui.plots.canvas import Canvas, DrawnCurve
 from labconsole_ui.plots.downsampling import CurveData, isolated_points
 from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.theme.theme import Theme
@@ -84,7 +84,15 @@ class CurvePlot(InteractivePlot):
         if (unit, logarithmic) != (self._unit.stored, self._logarithmic):
             self._unit, self._logarithmic = axis_unit(unit), logarithmic
             self._whole_y = True
-            (self.canvas.set_logarithmic if logarithmic else self.canvas.set_unit)(self._unit)
+            if self._canvas is not None:
+                (self._canvas.set_logarithmic if logarithmic else self._canvas.set_unit)(self._unit)
+
+    def create_canvas(self) -> Canvas:
+        """The canvas, with a logarithmic axis where the curves have one."""
+        canvas = super().create_canvas()
+        if self._logarithmic:
+            canvas.set_logarithmic(self._unit)
+        return canvas
 
     def redraw(self) -> None:
         """Reduce the curves to the visible range and width, and draw them."""
@@ -165,5 +173,6 @@ class TimePlot(CurvePlot):
         scale = TimeScale(bool(curves) and all(curve.virtual for curve in curves))
         if scale != self._scale:
             self._scale = scale
-            self.canvas.set_scale(scale)
+            if self._canvas is not None:
+                self._canvas.set_scale(scale)
         super().set_curves(curves)

@@ -29,7 +29,7 @@ class InteractivePlot(PlotCard):
         self._whole_x = True
         self._whole_y = True
         self._crosshair_at: float | None = None
-        super().__init__(title, Canvas(self._unit, scale, theme), theme, empty_text, parent)
+        super().__init__(title, theme, empty_text, parent)
         self.setAccessibleDescription(
             self.tr("Arrow keys move sideways, plus and minus zoom, Home shows everything, Shift+arrow reads values.")
         )
@@ -38,13 +38,18 @@ class InteractivePlot(PlotCard):
         self._readout.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._readout.hide()
         self.legend.toggled.connect(self.show_entry)
-        self.canvas.view.moved.connect(self._moved)
-        self.canvas.view.whole_wanted.connect(self.show_whole)
-        self.canvas.view.sigResized.connect(self.schedule)
-        self.canvas.scene().sigMouseMoved.connect(self._point_at)
-        self.canvas.pointer_left.connect(self._hide_crosshair)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
+
+    def create_canvas(self) -> Canvas:
+        """The canvas with axes for the plot's unit and scale."""
+        canvas = Canvas(self._unit, self._scale, self._theme)
+        canvas.view.moved.connect(self._moved)
+        canvas.view.whole_wanted.connect(self.show_whole)
+        canvas.view.sigResized.connect(self.schedule)
+        canvas.scene().sigMouseMoved.connect(self._point_at)
+        canvas.pointer_left.connect(self._hide_crosshair)
+        return canvas
 
     def readings(self) -> list[tuple[str, str]]:
         """(title, value with unit) of what is shown at the crosshair; empty without one."""
@@ -135,6 +140,8 @@ class InteractivePlot(PlotCard):
         self._update_crosshair()
 
     def _update_crosshair(self) -> None:
+        if self._canvas is None:
+            return
         readings = self.readings()
         shown = bool(readings)
         self.canvas.crosshair.setVisible(shown)

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QFileDialog,
     QFrame,
+    QGridLayout,
     QMenu,
     QMessageBox,
     QSizePolicy,
@@ -46,26 +47,31 @@ NARROW = 300
 
 
 class PlotCard(QFrame):
-    """A plot with title and legend. Subclasses draw on `canvas` in `redraw`, once for many changes."""
+    """A plot with title and legend. Subclasses draw on `canvas` in `redraw`, once for many changes.
+
+    The canvas is created with the first curves: it takes 25 ms, and a panel shows a dozen plots before its first run.
+    """
 
     legend_beneath = False
     """Whether the legend is below the title however wide the plot is."""
 
-    def __init__(self, title: str, canvas: Canvas, theme: Theme, empty_text: str, parent: QWidget | None) -> None:
+    def __init__(self, title: str, theme: Theme, empty_text: str, parent: QWidget | None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._legend_shared = False
-        self.canvas = canvas
+        self._canvas: Canvas | None = None
         self.setProperty("card", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumHeight(MIN_HEIGHT)
-        self.canvas.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
-        self.canvas.setMinimumHeight(MIN_CANVAS_HEIGHT)
+        self._area = QWidget(self)
+        self._area.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self._area.setMinimumHeight(MIN_CANVAS_HEIGHT)
         self.legend = Legend(theme, self)
         self._title = plain_label("", self)
         self._title.setWordWrap(True)
         self.set_title(title)
-        self._empty = plain_label(empty_text, self.canvas)
+        self._empty = plain_label(empty_text, self._area)
+        self._empty.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._empty.setProperty("muted", True)
         self._empty.setWordWrap(True)
@@ -73,14 +79,31 @@ class PlotCard(QFrame):
         self._due = QTimer(self)
         self._due.setSingleShot(True)
         self._due.setInterval(0)
-        self._due.timeout.connect(self.redraw)
-        self.canvas.resized.connect(self._place_empty)
+        self._due.timeout.connect(self._redraw_canvas)
         theme.changed.connect(self._apply_fonts)
         self._apply_fonts()
 
     def redraw(self) -> None:
         """Draw the visible range."""
         raise NotImplementedError
+
+    def create_canvas(self) -> Canvas:
+        """The canvas, connected to the plot; called once, when it is needed."""
+        raise NotImplementedError
+
+    @property
+    def canvas(self) -> Canvas:
+        """The drawing area, which a plot has once there was something to draw."""
+        if self._canvas is None:
+            self._canvas = self.create_canvas()
+            self._canvas.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+            self._name_canvas()
+            self._canvas.getPlotItem().setVisible(self._empty.isHidden())
+            self._area_grid.addWidget(self._canvas, 0, 0)
+            self._canvas.show()  # Qt would show it in a later turn, after it is drawn
+            self._empty.raise_()
+            self._area_grid.activate()
+        return self._canvas
 
     @property
     def title(self) -> str:
@@ -91,7 +114,11 @@ class PlotCard(QFrame):
         """Set the title."""
         self._title.setText(title)
         self.setAccessibleName(title)
-        self.canvas.setAccessibleName(self.tr("Drawing area of {0}").format(title))
+        self._name_canvas()
+
+    def _name_canvas(self) -> None:
+        if self._canvas is not None:
+            self._canvas.setAccessibleName(self.tr("Drawing area of {0}").format(self.title))
 
     def set_empty_text(self, text: str) -> None:
         """Set the text shown while there is nothing to draw."""
@@ -114,12 +141,17 @@ class PlotCard(QFrame):
     def show_empty(self, empty: bool) -> None:
         """Show the text for an empty plot, or the plot."""
         self._empty.setVisible(empty)
-        self.canvas.getPlotItem().setVisible(not empty)
+        if not empty or self._canvas is not None:
+            self.canvas.getPlotItem().setVisible(not empty)
 
     def schedule(self) -> None:
         """Draw once in the next turn of the event loop, however much changes until then."""
         if self.isVisible():
             self._due.start()
+
+    def _redraw_canvas(self) -> None:
+        if self._canvas is not None:
+            self.redraw()
 
     # Export
 
@@ -228,19 +260,19 @@ class PlotCard(QFrame):
         self._header.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
         self._header.setSpacing(0 if narrow else 8)
 
-    def _place_empty(self) -> None:
-        self._empty.setGeometry(self.canvas.rect())
-
     def _arrange(self) -> None:
         self._header = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._header.setSpacing(8)
         self._header.addWidget(self._title)
         self._header.addWidget(self.legend, 1)
+        self._area_grid = QGridLayout(self._area)
+        self._area_grid.setContentsMargins(0, 0, 0, 0)
+        self._area_grid.addWidget(self._empty, 0, 0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 6, 8, 4)
         layout.setSpacing(2)
         layout.addLayout(self._header)
-        layout.addWidget(self.canvas, 1)
+        layout.addWidget(self._area, 1)
 
     def _apply_fonts(self) -> None:
         self._title.setFont(self._theme.font(FontRole.STRONG))

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.output.ticks import headroom_range
 from labconsole_ui.plots.axes import Scale
+from labconsole_ui.plots.canvas import Canvas
 from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.theme.theme import Theme
 
@@ -49,8 +50,13 @@ class ScatterPlot(InteractivePlot):
         self._points: dict[str, PlotPoints] = {}
         self._cloud = _Cloud()
         super().__init__(title, unit, scale, theme, empty_text=empty_text, parent=parent)
-        self.canvas.addItem(self._cloud, ignoreBounds=True)
         self.set_points(())
+
+    def create_canvas(self) -> Canvas:
+        """The canvas with the points on it."""
+        canvas = super().create_canvas()
+        canvas.addItem(self._cloud, ignoreBounds=True)
+        return canvas
 
     def set_points(self, points: Sequence[PlotPoints]) -> None:
         """Show these points instead of the ones before."""

@@ -94,7 +94,7 @@ class Theme(QObject):
         self._system_points = _system_points()
         self._text_size = text_size if text_size in TEXT_SIZES else 100
         self._icons: dict[tuple[str, str], QIcon] = {}
-        self._bound: list[tuple[weakref.ref[Any], str, str]] = []
+        self._bound: weakref.WeakKeyDictionary[Any, tuple[str, str]] = weakref.WeakKeyDictionary()
         self._icon_files = QTemporaryDir()
         app.setStyle("Fusion")
         app.setFont(_application_font(self._points))
@@ -220,8 +220,7 @@ class Theme(QObject):
     def bind_icon(self, target: Any, name: str, meaning: str = "text") -> None:
         """Set the icon of `target` (anything with `setIcon`) now and on every change of the theme."""
         target.setIcon(self.icon(name, meaning))
-        self._bound = [entry for entry in self._bound if entry[0]() not in (None, target)]
-        self._bound.append((weakref.ref(target), name, meaning))
+        self._bound[target] = (name, meaning)
 
     def _write_icon(self, name: str, colour: str) -> str:
         """Path of the icon as a file in `colour`, for the style sheet, which needs a file."""
@@ -257,13 +256,11 @@ class Theme(QObject):
         self._app.setPalette(_palette(self.colours))
         row = QFontMetrics(self._app.font()).height() + ROW_EDGES
         self._app.setStyleSheet(style_sheet(self.colours, self._write_icon, self._points, row))
-        alive = []
-        for reference, name, meaning in self._bound:
-            target = reference()
-            if target is not None and isValid(target):
+        for target, (name, meaning) in list(self._bound.items()):
+            if isValid(target):
                 target.setIcon(self.icon(name, meaning))
-                alive.append((reference, name, meaning))
-        self._bound = alive
+            else:
+                del self._bound[target]
         self.changed.emit()
 
 

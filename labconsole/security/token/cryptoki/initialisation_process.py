@@ -7,17 +7,17 @@ from typing import Any
 
 import pkcs11
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import softhsm
-from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.module import Module, load_module
 from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.cryptoki.opening import empty_slot, find_token
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import answer
+from labconsole.security.token.token_access import ReceivedAccess, TokenAccess
 
 
-def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: Secret, pin: Secret) -> None:
+def initialise(name: str, configuration: TokenAccess, new: bool, so_pin: Secret, pin: Secret) -> None:
     """Give a token its label, SO PIN and user PIN: the first empty slot if `new`, else the token with that label.
 
     Raises:
@@ -47,7 +47,7 @@ def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> 
 
 
 def _respond(question: dict[str, Any]) -> dict[str, Any]:
-    configuration = TokenConfiguration.model_validate(question["configuration"])
+    configuration = ReceivedAccess.from_json(question["configuration"])
     so_pin, pin = Secret(question["so_pin"]), Secret(question["pin"])
     with softhsm.opened_exclusively(configuration.environment):
         initialise(question["name"], configuration, question["new"], so_pin, pin)

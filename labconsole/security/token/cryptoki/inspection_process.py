@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import asdict
 from typing import Any
 
 import pkcs11
 from pkcs11 import Mechanism
-from pydantic import TypeAdapter
 
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import softhsm
-from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping, threads_safe
 from labconsole.security.token.cryptoki.module import load_module
 from labconsole.security.token.cryptoki.module_errors import translated_errors
-from labconsole.security.token.cryptoki.opening import empty_slot, find_token, identity_of, open_token, pin_warning
+from labconsole.security.token.cryptoki.opening import empty_slot, find_token, identity_of, open_with_pin, pin_warning
 from labconsole.security.token.inspection import Findings, Overview
 from labconsole.security.token.module_process import answer
+from labconsole.security.token.token_access import ReceivedAccess, TokenAccess
 
 
-def read_overview(name: str, configuration: TokenConfiguration) -> Overview:
+def read_overview(name: str, configuration: TokenAccess) -> Overview:
     """What the module and its token report without a PIN. Raises TokenError."""
     with softhsm.opened_exclusively(configuration.environment):
         started = time.perf_counter()
@@ -42,7 +42,7 @@ def read_overview(name: str, configuration: TokenConfiguration) -> Overview:
         module.finalize()
 
 
-def require_empty_slot(name: str, configuration: TokenConfiguration) -> None:
+def require_empty_slot(name: str, configuration: TokenAccess) -> None:
     """Raises TokenError: the module cannot be loaded, or has no empty slot for a new token."""
     with softhsm.opened_exclusively(configuration.environment):
         module = load_module(configuration)
@@ -52,10 +52,10 @@ def require_empty_slot(name: str, configuration: TokenConfiguration) -> None:
         module.finalize()
 
 
-def probe(name: str, configuration: TokenConfiguration, pin: Secret) -> Findings:
+def probe(name: str, configuration: TokenAccess, pin: Secret) -> Findings:
     """The results of probing the token, logged in. Raises TokenError, WrongPinError."""
     started = time.perf_counter()
-    with open_token(name, configuration, pin) as token:
+    with open_with_pin(name, configuration, pin) as token:
         opened = time.perf_counter()
         wrapping = probe_wrapping(token.session(), token.wrap_mechanisms)
         safe = threads_safe(token)
@@ -77,18 +77,13 @@ def _name(mechanism: int) -> str:
 
 def _respond(question: dict[str, Any]) -> dict[str, Any]:
     name, pin = question["name"], question["pin"]
-    configuration = TokenConfiguration.model_validate(question["configuration"])
+    configuration = ReceivedAccess.from_json(question["configuration"])
     if question["new"]:
         require_empty_slot(name, configuration)
         return {}
     if pin is None:
-        return _json(Overview, read_overview(name, configuration))
-    return _json(Findings, probe(name, configuration, Secret(pin)))
-
-
-def _json(kind: type[Overview] | type[Findings], found: Overview | Findings) -> dict[str, Any]:
-    answer_fields: dict[str, Any] = TypeAdapter(kind).dump_python(found, mode="json")
-    return answer_fields
+        return asdict(read_overview(name, configuration))
+    return asdict(probe(name, configuration, Secret(pin)))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from pathlib import Path
 import pkcs11
 from pkcs11 import PKCS11Error, _pkcs11
 
-from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError
+from labconsole.security.token.token_access import TokenAccess
 
 _CKF_OS_LOCKING_OK = 0x2
 _CKR_GENERAL_ERROR = 0x5
@@ -160,7 +160,7 @@ class Module(_pkcs11.lib):
         return info
 
 
-def load_module(configuration: TokenConfiguration) -> Module:
+def load_module(configuration: TokenAccess) -> Module:
     """The module that `configuration` names, loaded and started; `Module.finalize` ends it.
 
     Raises:
@@ -188,7 +188,7 @@ def _load_fault(path: Path, text: str) -> str:
     return f"{path} cannot be loaded ({text.rpartition(f'{path}: ')[2]}): name a PKCS#11 library that is whole."
 
 
-def _start_fault(configuration: TokenConfiguration, code: int) -> str:
+def _start_fault(configuration: TokenAccess, code: int) -> str:
     if code == _CKR_CRYPTOKI_ALREADY_INITIALIZED:
         return (
             f"The PKCS#11 module {configuration.module} is loaded in this process already:"

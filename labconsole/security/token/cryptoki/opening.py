@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import pkcs11
 from pkcs11 import TokenFlag
 
-from labconsole.model.validation_faults import nearest
-from labconsole.security.secrets import Secret
+from labconsole.security.secret_value import Secret
 from labconsole.security.token import softhsm
-from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.module import Module, load_module
 from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.errors import TokenError, WrongPinError
 from labconsole.security.token.mechanisms import TokenIdentity, WrapMechanism
+from labconsole.security.token.token_access import TokenAccess
+
+if TYPE_CHECKING:
+    from labconsole.security.token.configuration import TokenConfiguration  # not in a module's own process: pydantic
 
 _PIN_WARNINGS = {
     TokenFlag.USER_PIN_LOCKED: "its PIN is locked, and its security officer must set a new one",
@@ -39,7 +41,7 @@ class Token:
         module: Module,
         token: pkcs11.Token,
         login: pkcs11.Session,
-        configuration: TokenConfiguration,
+        configuration: TokenAccess,
     ) -> None:
         self.name = name
         self.wrap_mechanisms = tuple(map(WrapMechanism, configuration.wrap_mechanisms))
@@ -109,22 +111,27 @@ def open_token(name: str, configuration: TokenConfiguration, secret: Secret | No
         TokenError: no module or token, several of that label, no PIN set in the token.
         UserError: there is no PIN.
     """
-    pin = configuration.pin_request(name).resolve() if secret is None else secret
+    request = configuration.pin_request(name)
+    try:
+        return open_with_pin(name, configuration, request.resolve() if secret is None else secret)
+    except WrongPinError as error:
+        error.key = request.key
+        raise
+
+
+def open_with_pin(name: str, configuration: TokenAccess, pin: Secret) -> Token:
+    """The token called `name`, logged in, once. Raises WrongPinError and TokenError as `open_token`."""
     with softhsm.opened_exclusively(configuration.environment), ExitStack() as undo:
         module = load_module(configuration)
         undo.callback(module.finalize)
         token = find_token(module, name, configuration)
-        try:
-            login = _log_in(name, token, pin)
-        except WrongPinError as error:
-            error.key = configuration.pin_request(name).key
-            raise
+        login = _log_in(name, token, pin)
         opened = Token(name, module, token, login, configuration)
         undo.pop_all()
         return opened
 
 
-def find_token(module: Module, name: str, configuration: TokenConfiguration) -> pkcs11.Token:
+def find_token(module: Module, name: str, configuration: TokenAccess) -> pkcs11.Token:
     """The token that `configuration` names by label, and by serial number where one is given. Slot numbers change.
 
     Raises:
@@ -148,6 +155,8 @@ def find_token(module: Module, name: str, configuration: TokenConfiguration) -> 
             f"The token labelled {label} has the serial number {serials}, and not {configuration.serial}:"
             f" correct the configuration of {name}."
         )
+    from labconsole.model.validation_faults import nearest  # late: pydantic, for this sentence alone
+
     there_are = (
         nearest(label, [token.label for token in present]) if present else ": it has none at all; initialise one."
     )

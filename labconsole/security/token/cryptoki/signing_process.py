@@ -15,17 +15,17 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from pkcs11 import Attribute, Session
 
 from labconsole.clock import now_ns
-from labconsole.security.secrets import Secret
-from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.secret_value import Secret
 from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.module_errors import translated_errors
-from labconsole.security.token.cryptoki.opening import Token, open_token
+from labconsole.security.token.cryptoki.opening import Token, open_with_pin
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, TokenRSAPrivateKey, find_private_key
 from labconsole.security.token.cryptoki.wrapped_keys import WrappedKey, WrappedKeys
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.module_process import answer_questions
 from labconsole.security.token.private_key_types import HASHES
+from labconsole.security.token.token_access import ReceivedAccess
 
 _BATCH_NS = 500_000_000
 """How long one answer with keys that are generated ahead may take, a key more at most."""
@@ -45,8 +45,8 @@ class TokenSigner:
         """The answer to one question of `remote_private_key` or `one_time_keys`. Raises UserError."""
         match question["do"]:
             case "open":
-                configuration = TokenConfiguration.model_validate(question["configuration"])
-                token = open_token(question["name"], configuration, Secret(question["pin"]))
+                configuration = ReceivedAccess.from_json(question["configuration"])
+                token = open_with_pin(question["name"], configuration, Secret(question["pin"]))
                 self.token = self.closing.enter_context(token)
                 self.session = self.token.session()
                 return {}

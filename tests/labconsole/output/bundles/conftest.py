@@ -28,6 +28,14 @@ def good(original: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def another_filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of another operator with runs of its own; not to be changed."""
+    path = tmp_path_factory.mktemp("another") / "runs.db"
+    filled(path)
+    return path
+
+
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     """Where the database of another operator is, or will be."""

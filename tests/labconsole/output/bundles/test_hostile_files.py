@@ -32,7 +32,8 @@ from labconsole.output.bundle_import import import_bundle
 from labconsole.store import attachments, chunks
 from labconsole.store.run_store import ARTEFACT_LIMIT
 from labconsole.store.samples import StoredChunk, series_columns
-from tests.labconsole.output.bundles.campaign import counts, digests, filled
+from tests.helpers.shared_once import copy_database
+from tests.labconsole.output.bundles.campaign import counts, digests
 
 Members = dict[str, bytes]
 
@@ -226,7 +227,7 @@ def written(path: Path, members: Members) -> Path:
 
 
 @pytest.fixture
-def refused(other: Path, tmp_path: Path) -> Iterator[Callable[[Path, str], None]]:
+def refused(other: Path, another_filled: Path, tmp_path: Path) -> Iterator[Callable[[Path, str], None]]:
     """Checks that a file is refused with a sentence; neither a new database nor anything in one that is there."""
 
     def check(file: Path, sentence: str) -> None:
@@ -236,7 +237,7 @@ def refused(other: Path, tmp_path: Path) -> Iterator[Callable[[Path, str], None]
         with pytest.raises(BundleError):
             import_bundle(other, file)
 
-    filled(other)
+    copy_database(another_filled, other)
     before, names = counts(other), {path.name for path in tmp_path.iterdir()}
     yield check
     assert counts(other) == before

@@ -38,9 +38,9 @@ from labconsole.output.report.pdf import ARCHIVAL, PLAIN, Paper, PdfResult, prev
 from labconsole.output.report.report_builder import build_report
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
-from labconsole.store.run_store import Store
 from tests.helpers.grey_png import Grey, read_pgm, read_png, write_png
-from tests.helpers.stored_post_trial import PLUGINS, store_post
+from tests.helpers.stored_post_trial import PLUGINS
+from tests.labconsole.output.conftest import SPRING
 
 GOLDEN = Path(__file__).parent / "golden"
 RENEW = "LABCONSOLE_RENEW_GOLDEN"
@@ -51,12 +51,11 @@ LIMIT = 0.001
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
+def document(spring: Path) -> Document:
     """A comparison report on the made-up trial, the same each time but for the runs' UUIDs and sealing times."""
-    path = tmp_path_factory.mktemp("report") / "runs.db"
-    with Store.open(path) as store, Reader(path) as reader:
+    with Reader(spring) as reader:
         request = ReportRequest(
-            tuple(store_post(store)),
+            tuple(SPRING),
             ReportKind.COMPARISON,
             author="Civil Aviation Authority",
             generated=datetime(2026, 11, 20, 18, 30, tzinfo=UTC),

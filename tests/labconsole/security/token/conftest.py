@@ -13,9 +13,9 @@ import pytest
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
-from labconsole.security.token.lab_token import make_softhsm_token
 from tests.helpers.kryoptic_token import make_kryoptic_token
 from tests.helpers.nss_token import make_nss_token
+from tests.helpers.softhsm_token import create_softhsm_token
 
 PIN = Secret("1234-user")
 SO_PIN = Secret("5678-officer")
@@ -25,7 +25,7 @@ LABEL = "test"
 @pytest.fixture(scope="module")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
     """The configuration of a SoftHSM2 token labelled `test`; it names no source of the PIN."""
-    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
+    return create_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
 
 
 @pytest.fixture(scope="module", params=["softhsm", "kryoptic"])
@@ -34,7 +34,7 @@ def each_configuration(request: pytest.FixtureRequest, tmp_path_factory: pytest.
     is not built."""
     if request.param == "kryoptic":
         return make_kryoptic_token(tmp_path_factory.mktemp("kryoptic"), LABEL, PIN, SO_PIN)
-    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
+    return create_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
 
 
 @pytest.fixture(scope="session")

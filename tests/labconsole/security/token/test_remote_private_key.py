@@ -25,7 +25,7 @@ from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import save_configuration
-from labconsole.security.token.remote_private_key import RemotePrivateKey, make_token_key, opened_token_key
+from labconsole.security.token.remote_private_key import RemotePrivateKey, opened_new_token_key, opened_token_key
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crl_issuing import Revoked, issue_crl
@@ -49,21 +49,28 @@ def named_token(own_home: Path, configuration: TokenConfiguration) -> None:
 
 
 @pytest.fixture(scope="module")
-def labels(
-    configuration: TokenConfiguration, pin: Secret, tmp_path_factory: pytest.TempPathFactory
-) -> dict[KeyKind, str]:
-    """Labels of keys that were made in the token, one of each kind."""
+def module_home(
+    configuration: TokenConfiguration, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[pytest.MonkeyPatch]:
+    """A home in which the token has that name, for what is created once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LABCONSOLE_HOME", str(tmp_path_factory.mktemp("home")))
         save_configuration(TOKEN, configuration)
-        for kind in KINDS:
-            make_token_key(TOKEN, f"root {kind}", kind, pin)
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def labels(module_home: pytest.MonkeyPatch, pin: Secret) -> dict[KeyKind, str]:
+    """Labels of keys that were made in the token, one of each kind."""
+    for kind in KINDS:
+        with opened_new_token_key(TOKEN, f"root {kind}", kind, pin):
+            pass
     return {kind: f"root {kind}" for kind in KINDS}
 
 
-@pytest.fixture
-def key(labels: dict[KeyKind, str], pin: Secret) -> Iterator[RemotePrivateKey]:
-    """The P-256 key, open."""
+@pytest.fixture(scope="module")
+def key(module_home: pytest.MonkeyPatch, labels: dict[KeyKind, str], pin: Secret) -> Iterator[RemotePrivateKey]:
+    """The P-256 key, open, for tests that leave it so."""
     with opened_token_key(TOKEN, labels[KeyKind.P_256], pin) as opened:
         yield opened
 
@@ -150,8 +157,11 @@ def test_a_key_that_is_made_never_leaves_the_token(labels: dict[KeyKind, str], t
 
 
 def test_a_label_is_given_once(labels: dict[KeyKind, str], pin: Secret) -> None:
-    with pytest.raises(TokenError, match="has something labelled root p-256 already: take another label"):
-        make_token_key(TOKEN, labels[KeyKind.P_256], KeyKind.P_256, pin)
+    with (
+        pytest.raises(TokenError, match="has something labelled root p-256 already: take another label"),
+        opened_new_token_key(TOKEN, labels[KeyKind.P_256], KeyKind.P_256, pin),
+    ):
+        pass
 
 
 def test_missing_tokens_and_keys_are_reported(labels: dict[KeyKind, str], pin: Secret) -> None:
@@ -181,12 +191,14 @@ def test_a_closed_key_signs_no_more_and_its_process_is_gone(labels: dict[KeyKind
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no signals")
-def test_a_module_crash_is_reported_and_stays_in_its_process(key: RemotePrivateKey) -> None:
-    [child] = [each for each in psutil.Process().children() if "signing_process" in " ".join(each.cmdline())]
-    child.kill()
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    with pytest.raises(TokenError, match=r"ended its process \(signal 9\)"):
-        key.sign(b"data", ec.ECDSA(hashes.SHA256()))
+def test_a_module_crash_is_reported_and_stays_in_its_process(labels: dict[KeyKind, str], pin: Secret) -> None:
+    before = set(psutil.Process().children())
+    with opened_token_key(TOKEN, labels[KeyKind.P_256], pin) as key:
+        [child] = set(psutil.Process().children()) - before
+        child.kill()
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        with pytest.raises(TokenError, match=r"ended its process \(signal 9\)"):
+            key.sign(b"data", ec.ECDSA(hashes.SHA256()))
 
 
 def test_the_process_that_signs_loads_no_module() -> None:

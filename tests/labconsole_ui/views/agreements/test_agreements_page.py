@@ -21,7 +21,7 @@ from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.runs.run_files import ExportFormat
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.views.agreements.agreements_page import ACCEPT, CONCLUDE, PROPOSE, SHOW, AgreementsPage
-from tests.labconsole.agreements.test_agreement_commands import accept, propose
+from tests.labconsole.agreements.agreement_files import accept, propose
 from tests.labconsole.agreements.two_owners import Owner, sender_profile, trusting_owners
 from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.views.conftest import StoredRuns

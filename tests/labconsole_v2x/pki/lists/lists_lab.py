@@ -16,8 +16,11 @@ from labconsole_v2x.pki.lists.trust_lists import (
 )
 from labconsole_v2x.pki.request_parts import Content
 from labconsole_v2x.security.issuing import LabPki
+from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.trust import TrustStore
+from labconsole_v2x.security.verification import Reason, Verifier
 from tests.labconsole_v2x.pki.pki_lab import AA_URL, EA_URL, NOW_S, NOW_US, lab_pki
+from tests.labconsole_v2x.security.lab_certificates import Holder, signed_cam
 
 DC_URL = "http://dc.test/"
 WEEK_S = 7 * 86_400
@@ -88,3 +91,30 @@ class ListsLab:
         self.trust.apply_trust_list(self.ectl())
         self.trust.apply_trust_list(self.ctl())
         self.trust.apply_revocation_list(self.crl())
+
+
+def ticket_of(pki: LabPki) -> Holder:
+    """A ticket of the lab's AA, with its key."""
+    key = SoftwareKey.generate()
+    return Holder(pki.ticket(key.public_key, NOW_S - 60), key)
+
+
+def verdict(lab: ListsLab, ticket: Holder, *, digest: bool = False, time_us: int = NOW_US) -> Reason:
+    """What the station says of a CAM that is signed with the ticket."""
+    verifier = Verifier(lab.store, clock=lambda: time_us)
+    return verifier.verify(signed_cam(ticket, time_us, digest=digest)).reason
+
+
+def trusted(lab: ListsLab) -> object:
+    """All that a station's trust shows."""
+    trust, root = lab.trust, lab.pki.root.hashed_id8
+    return (
+        trust.roots,
+        trust.enrolment_authorities(root),
+        trust.authorization_authorities(root),
+        trust.centres,
+        trust.revoked(root),
+        trust.sequence(root),
+        trust.sequence(lab.pki.tlm.hashed_id8),
+        len(lab.store),
+    )

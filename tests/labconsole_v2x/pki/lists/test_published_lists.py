@@ -15,8 +15,7 @@ from labconsole_v2x.pki.lists.station_trust import refresh
 from labconsole_v2x.pki.lists.trust_lists import AaEntry, Entry
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.verification import Reason
-from tests.labconsole_v2x.pki.lists.lists_lab import DC_URL, MINUTE_US, ListsLab
-from tests.labconsole_v2x.pki.lists.test_station_trust import ticket_of, verdict
+from tests.labconsole_v2x.pki.lists.lists_lab import DC_URL, MINUTE_US, ListsLab, ticket_of, verdict
 from tests.labconsole_v2x.pki.pki_lab import NOW_US, lab_pki
 
 

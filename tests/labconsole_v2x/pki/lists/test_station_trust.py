@@ -29,35 +29,18 @@ from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.signing import sign_to_be_signed_data
 from labconsole_v2x.security.structures import Curve, Header, Permission
 from labconsole_v2x.security.trust import TrustStore
-from labconsole_v2x.security.verification import Reason, Verifier
-from tests.labconsole_v2x.pki.lists.lists_lab import DC_URL, MINUTE_US, WEEK_S, ListsLab
+from labconsole_v2x.security.verification import Reason
+from tests.labconsole_v2x.pki.lists.lists_lab import (
+    DC_URL,
+    MINUTE_US,
+    WEEK_S,
+    ListsLab,
+    ticket_of,
+    trusted,
+    verdict,
+)
 from tests.labconsole_v2x.pki.pki_lab import AA_URL, EA_URL, NOW_S, NOW_US, lab_pki
-from tests.labconsole_v2x.security.lab_certificates import Holder, signed_cam, spoiled
-
-
-def ticket_of(pki: LabPki) -> Holder:
-    key = SoftwareKey.generate()
-    return Holder(pki.ticket(key.public_key, NOW_S - 60), key)
-
-
-def verdict(lab: ListsLab, ticket: Holder, *, digest: bool = False, time_us: int = NOW_US) -> Reason:
-    verifier = Verifier(lab.store, clock=lambda: time_us)
-    return verifier.verify(signed_cam(ticket, time_us, digest=digest)).reason
-
-
-def trusted(lab: ListsLab) -> object:
-    """All that a station's trust shows."""
-    trust, root = lab.trust, lab.pki.root.hashed_id8
-    return (
-        trust.roots,
-        trust.enrolment_authorities(root),
-        trust.authorization_authorities(root),
-        trust.centres,
-        trust.revoked(root),
-        trust.sequence(root),
-        trust.sequence(lab.pki.tlm.hashed_id8),
-        len(lab.store),
-    )
+from tests.labconsole_v2x.security.lab_certificates import spoiled
 
 
 def refused(

@@ -184,11 +184,11 @@ class SamplesPane(QWidget):
 
     def _paint(self) -> None:
         """Paint the page, and its plots one after another: all of them in one turn would take 50 ms."""
-        canvases = [plot.canvas for plot in self.all_plots()]
-        for canvas in canvases:
-            canvas.setUpdatesEnabled(False)
+        plots = self.all_plots()
+        for plot in plots:
+            plot.setUpdatesEnabled(False)
         self.setUpdatesEnabled(True)
-        self._turns.add_first(partial(canvas.setUpdatesEnabled, True) for canvas in canvases)
+        self._turns.add_first(partial(plot.setUpdatesEnabled, True) for plot in plots)
 
     def _show_sentence(self, sentence: str) -> None:
         self.note.setText(sentence)

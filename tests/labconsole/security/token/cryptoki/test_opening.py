@@ -22,7 +22,7 @@ from labconsole.security.token.cryptoki import opening
 from labconsole.security.token.cryptoki.module import load_module
 from labconsole.security.token.cryptoki.opening import Token, find_token, open_token, pin_warning, serial_of
 from labconsole.security.token.errors import TokenError, WrongPinError
-from labconsole.security.token.lab_token import make_softhsm_token
+from tests.helpers.softhsm_token import create_softhsm_token
 
 WRONG = Secret("4321-wrong")
 
@@ -165,8 +165,8 @@ def test_a_missing_token_names_those_there_are(configuration: TokenConfiguration
 
 
 def test_two_tokens_of_one_label_need_a_serial_number(pin: Secret, so_pin: Secret, tmp_path: Path) -> None:
-    twins = make_softhsm_token(tmp_path, "twin", pin, so_pin)
-    make_softhsm_token(tmp_path, "twin", pin, so_pin)
+    twins = create_softhsm_token(tmp_path, "twin", pin, so_pin)
+    create_softhsm_token(tmp_path, "twin", pin, so_pin)
     with pytest.raises(
         TokenError, match="has 2 tokens labelled twin: name one of them by its serial number"
     ) as refused:

@@ -1,0 +1,116 @@
+"""How the suite's tests are spread over test processes: how many of these, stealing of work, and the serial group."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import psutil
+import pytest
+from _pytest.pathlib import ImportMode, import_path
+from xdist.scheduler.worksteal import MIN_PENDING, WorkStealingScheduling
+
+PROCESSES_PER_CORE = 2
+"""Tests wait for half of their time and more (each run prints the share): with two test processes a core the suite took
+0.72 of the time that it took with one."""
+PROCESS_BYTES = 1_000_000_000
+"""Memory for a test process and its children."""
+_SERIAL = "serial-tests.json"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """The number of test processes, by the cores that this process may use and the memory that is free."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(PROCESSES_PER_CORE * cores, psutil.virtual_memory().available // PROCESS_BYTES))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Begin with another part of the modules in each test process.
+
+    Each module is so compiled by one of them, and read by the others, instead of by all at the same time: in a fresh
+    clone that takes 40 s of CPU. Nothing that collection creates is garbage, so none is looked for.
+    """
+    gc.disable()
+    config = session.config
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    modules = sorted((config.rootpath / "tests").rglob("test_*.py"))
+    for path in modules[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        try:
+            import_path(path, mode=ImportMode.importlib, root=config.rootpath, consider_namespace_packages=False)
+        except (Exception, pytest.skip.Exception):  # noqa: BLE001 - collection imports it again, after its conftest
+            for name in [name for name, module in sys.modules.items() if _file(module) == str(path)]:
+                del sys.modules[name]  # pytest leaves what it has imported in part
+
+
+def _file(module: ModuleType) -> str | None:
+    return module.__dict__.get("__file__")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, but not in what was collected."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the names of serial tests where the process that schedules finds them: it knows no marks."""
+    if hasattr(config, "workerinput"):
+        serial = [item.nodeid for item in items if item.get_closest_marker("serial")]
+        _base(config).with_name(_SERIAL).write_text(json.dumps(serial), encoding="utf-8")
+
+
+def _base(config: pytest.Config) -> Path:
+    """The folder of temporary files of this process; xdist puts those of its workers into that of the first one."""
+    base: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # before fixtures no public way
+    return base
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> WorkStealingScheduling | None:
+    """Work stealing that runs serial tests last; any other way that the command line asks for stays as it is."""
+    return SerialLast(config) if config.getvalue("dist") == "worksteal" else None
+
+
+class SerialLast(WorkStealingScheduling):
+    """Work stealing; tests marked `serial` are run last, in one process, after all others have ended."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        super().__init__(config)
+        self._serial: list[int] | None = None
+        """Those that are held back; None: not known yet."""
+
+    @property
+    def tests_finished(self) -> bool:
+        """Whether each test has been sent to a process that will run it."""
+        return not self._serial and super().tests_finished
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether tests are left."""
+        return bool(self._serial) or super().has_pending
+
+    def check_schedule(self) -> None:
+        """Spread tests over idle processes; send the serial ones once a single process is left."""
+        if self._serial is None and self.collection is not None:
+            serial = set(json.loads((_base(self.config) / _SERIAL).read_text(encoding="utf-8")))
+            self._serial = [index for index in self.pending if self.collection[index] in serial]
+            self.pending[:] = sorted(set(self.pending) - set(self._serial))
+        working = [node for node in self.node2pending if not node.shutting_down]
+        # A process runs its last test only when another one follows, or when it is told to end.
+        idle = all(len(self.node2pending[node]) < MIN_PENDING for node in working)
+        if not (working and self._serial and idle) or self.pending or self.steal_requested_from_node:
+            super().check_schedule()
+            return
+        for node in working[1:]:
+            node.shutdown()
+        if len(self.node2pending) == 1:
+            self.pending, self._serial = self._serial, []
+            super().check_schedule()

@@ -1,0 +1,114 @@
+"""A worker in a thread of the test process, as are its roles: all but the processes is real, and it starts at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from labconsole.engine.protocol import encode_line
+from labconsole.engine.queue import RunQueue
+from labconsole.engine.supervisor import Worker
+from labconsole.engine.worker import perform_task
+from labconsole.errors import UserError
+from labconsole.security.secrets import Secret
+from tests.helpers.role_threads import RoleThreads
+
+
+class WorkerThread(Worker):
+    """`RunQueue.worker` where its process is not what is tested. It cannot be killed, nor can its roles.
+
+    Trials and roles that end their process (`os._exit`), fork, or print for the log need processes.
+    """
+
+    def __init__(
+        self, task: Mapping[str, Any], wake: Callable[[], None], secrets: Mapping[str, Secret] | None = None
+    ) -> None:
+        super().__init__(wake)
+        revealed = {key: secret.reveal() for key, secret in (secrets or {}).items()}
+        line = encode_line({**task, "secrets": revealed})
+        self._turn = threading.RLock()
+        self._kept: list[dict[str, Any]] = []
+        self._taker: Callable[[dict[str, Any]], None] | None = None
+        self._thread = threading.Thread(target=self._perform, args=(json.loads(line),), name="worker")
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """That of the tests."""
+        return os.getpid()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Give it a message, which waits until the worker listens; it is JSON on its way, as between processes."""
+        with self._turn:
+            self._kept.append(json.loads(encode_line(message)))
+            self._deliver()
+
+    def escalate(self) -> bool:
+        """Whether it has ended."""
+        return not self._thread.is_alive()
+
+    def exit_reason(self) -> str:
+        """It reports the end of each run, unless it has a fault, which is printed."""
+        return "The worker thread ended by a fault; see the output."
+
+    def kill(self) -> None:
+        """Ask it to end."""
+        self.cancel()
+
+    def close(self) -> None:
+        """Wait for its end."""
+        self._thread.join()
+
+    def _perform(self, task: dict[str, Any]) -> None:
+        channel = _Channel(self)
+        try:
+            perform_task(task, channel, RoleThreads)
+        except UserError as error:
+            channel.send({"t": "error", "sentence": str(error)})
+        except Exception:  # noqa: BLE001 - as a process that ends by it: the run is then recovered
+            traceback.print_exc()
+        self._wake()
+
+    def listen(self, taker: Callable[[dict[str, Any]], None]) -> None:
+        """Let `taker` have the messages, those that were kept first."""
+        with self._turn:
+            self._taker = taker
+            self._deliver()
+
+    def _deliver(self) -> None:
+        while self._taker is not None and self._kept:
+            self._taker(self._kept.pop(0))
+
+
+class QueueInThreads(RunQueue):
+    """A queue whose runs are threads of this process."""
+
+    worker = WorkerThread
+
+
+class _Channel:
+    """The way from the worker to the queue."""
+
+    def __init__(self, worker: WorkerThread) -> None:
+        self._worker = worker
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        self._worker.receive(encode_line(message))
+
+    def listen(self, on_message: Callable[[dict[str, Any]], None]) -> None:
+        self._worker.listen(on_message)
+
+
+@contextmanager
+def workers_in_threads() -> Iterator[None]:
+    """Runs of all queues of this process are conducted by threads of it in the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunQueue, "worker", WorkerThread)
+        yield
