@@ -56,6 +56,8 @@ class Served:
                 lambda: re.search(pattern, self.said) or not self._reader.is_alive(), _START_S
             )
         match = re.search(pattern, self.said)
+        if match is None and self.process.poll() is None:
+            self.kill()  # no fixture knows it yet
         assert found and match is not None, self.said
         return match
 
