@@ -19,7 +19,7 @@ from labconsole.store.backup_files import backups_of
 from labconsole.store.backups import restored_copy
 from labconsole.store.database_file import may_be_written
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 
 RunDatabase = Annotated[

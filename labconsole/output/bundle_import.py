@@ -45,7 +45,7 @@ from labconsole.output.bundle_format import (
     unpacked,
 )
 from labconsole.output.bundle_writer import Progress
-from labconsole.store.evidence_sealing import digest
+from labconsole.store.evidence.sealing import digest
 from labconsole.store.run_database import scratch_database
 from labconsole.store.run_store import ARTEFACT_LIMIT, Store
 from labconsole.store.run_transfer import (

@@ -29,7 +29,7 @@ from labconsole.output.bundle_format import (
 )
 from labconsole.output.export_file import ExportError, complete_file
 from labconsole.store.encoding import time_to_text
-from labconsole.store.evidence_sealing import digest
+from labconsole.store.evidence.sealing import digest
 from labconsole.store.reader import Reader
 from labconsole.store.run_transfer import described_run
 from labconsole.store.samples import StoredChunk

@@ -7,8 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
-from labconsole.store.schema_version import APPLICATION_ID, VERSION
+APPLICATION_ID: Final = 0x4C434F4E
+"""`PRAGMA application_id` of a run database ("LCON")."""
+VERSION: Final = 8
+"""`PRAGMA user_version` of the tables in `labconsole.store.schema`, whose description takes SQLAlchemy."""
 
 
 @dataclass(frozen=True)

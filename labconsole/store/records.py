@@ -181,7 +181,7 @@ class StoredAttachment:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of a run: the digest over all of it, in hexadecimal (`labconsole.store.evidence_check`), and when.
+    """The evidence of a run: the digest over all of it, in hexadecimal (`labconsole.store.evidence`), and when.
 
     A run of a database of an older version was sealed when that was migrated, not when it ended.
     """

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labconsole.processes import Owner, is_alive
+from labconsole.store.backup_files import APPLICATION_ID, VERSION
 from labconsole.store.database_file import DatabaseKind, core_connection
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_sealing import seal_unsealed
-from labconsole.store.schema_version import APPLICATION_ID, VERSION
+from labconsole.store.evidence.sealing import seal_unsealed
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData

@@ -24,7 +24,7 @@ from labconsole.store.attachments import AttachmentPiece, append_piece
 from labconsole.store.database_file import driver
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json, to_stored_text
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_sealing import seal
+from labconsole.store.evidence.sealing import seal
 from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredRole
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.run_reader import RunReader

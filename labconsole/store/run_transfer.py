@@ -20,7 +20,7 @@ from labconsole.store import chunks as column_chunks
 from labconsole.store import schema
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_sealing import seal
+from labconsole.store.evidence.sealing import seal
 from labconsole.store.records import RunStatus, StoredRole
 from labconsole.store.rows import inserted
 from labconsole.store.run_store import (

@@ -17,8 +17,8 @@ from sqlalchemy import (
     text,
 )
 
-from labconsole.store.schema_version import APPLICATION_ID as APPLICATION_ID
-from labconsole.store.schema_version import VERSION as VERSION
+from labconsole.store.backup_files import APPLICATION_ID as APPLICATION_ID
+from labconsole.store.backup_files import VERSION as VERSION
 
 metadata = MetaData()
 
@@ -254,7 +254,7 @@ evidence = Table(
     "evidence",
     metadata,
     _run_key(primary_key=True),
-    Column("digest", LargeBinary, nullable=False, comment="`store.evidence_check`: 32 bytes over all of the run"),
+    Column("digest", LargeBinary, nullable=False, comment="`store.evidence`: 32 bytes over all of the run"),
     Column("sealed", Text, nullable=False, comment="when; for runs of older versions, when they were migrated"),
     sqlite_strict=True,
 )

@@ -14,7 +14,7 @@ from labconsole.model.metrics import Verdict
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Trial
 from labconsole.output.report.report_request import ReportRequest
-from labconsole.store.evidence_check import as_sealed
+from labconsole.store.evidence.checking import as_sealed
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence, RunDetail, RunRow
 

@@ -19,7 +19,7 @@ from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.validation_faults import fault_sentence
 from labconsole.paths import database_path
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store

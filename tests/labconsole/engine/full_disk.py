@@ -21,7 +21,7 @@ from labconsole.engine.spool import SpoolWriter
 from labconsole.processes import this_process
 from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.run_store import Store

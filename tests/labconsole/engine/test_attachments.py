@@ -20,7 +20,7 @@ from labconsole.engine.recorder import spool_root
 from labconsole.engine.run_end import Recovery
 from labconsole.engine.spool import AttachmentBlock, SpoolReader
 from labconsole.output.csv_export import export_run
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunDetail, RunStatus, StoredAttachment
 from tests.benchmarks.export import measured

@@ -26,7 +26,7 @@ import pytest
 
 from labconsole.engine.recorder import spool_root
 from labconsole.engine.spool import EventBlock, SampleBlock, SpoolReader
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from tests.helpers.practice import TIMEOUT_S, Bench, profile_text, wait_until

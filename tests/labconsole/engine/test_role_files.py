@@ -17,7 +17,7 @@ from labconsole.output.csv_export import flat_provenance
 from labconsole.output.run_json import run_as_json
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.security.private_files import PRIVATE_KEY_MARK
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus, StoredFile
 from tests.helpers.practice import Bench

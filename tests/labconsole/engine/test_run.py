@@ -11,7 +11,7 @@ import pytest
 
 from labconsole.engine.recorder import spool_root
 from labconsole.model.series import RESOURCES
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from labconsole.store.run_store import Store

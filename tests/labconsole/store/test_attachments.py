@@ -15,7 +15,7 @@ from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus, StoredAttachment
 from labconsole.store.run_store import Store

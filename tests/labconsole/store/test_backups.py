@@ -17,7 +17,7 @@ from labconsole.store import edits
 from labconsole.store.backup_files import backups_of
 from labconsole.store.backups import back_up, restored_copy
 from labconsole.store.errors import DamagedDatabaseError, StoreError
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import SampleChunk, Store

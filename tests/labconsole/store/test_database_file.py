@@ -19,7 +19,7 @@ from labconsole.model.metrics import VerdictKind
 from labconsole.processes import this_process
 from labconsole.store import schema
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunStatus
 from labconsole.store.run_store import Store

@@ -12,7 +12,7 @@ from labconsole.model.metrics import Evaluation, Metric
 from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunRow, RunStatus
 from labconsole.store.run_store import Store

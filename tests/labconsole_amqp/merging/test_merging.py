@@ -24,8 +24,8 @@ from labconsole.model.metrics import Verdict
 from labconsole.model.operation import OperationContext
 from labconsole.model.series import Event, Level
 from labconsole.store.encoding import sha256_hex
-from labconsole.store.evidence_check import verify
-from labconsole.store.evidence_sealing import seal
+from labconsole.store.evidence.checking import verify
+from labconsole.store.evidence.sealing import seal
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 from labconsole.store.run_store import Store

@@ -20,7 +20,7 @@ from labconsole.output.bundle_writer import write_bundle
 from labconsole.output.csv_export import export_runs
 from labconsole.output.parquet import export_parquet
 from labconsole.output.run_json import export_json
-from labconsole.store.evidence_check import Verification, verify
+from labconsole.store.evidence.checking import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole_ui.form.editors import choice_of
 from labconsole_ui.operations.operation_dialog import OperationDialog

@@ -15,7 +15,7 @@ from labconsole.output.bundle_import import import_bundle
 from labconsole.output.bundle_writer import write_bundle
 from labconsole.processes import this_process
 from labconsole.store import edits
-from labconsole.store.evidence_check import verify
+from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store

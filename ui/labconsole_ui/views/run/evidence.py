@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from labconsole.store.evidence_check import Verification, verify
+from labconsole.store.evidence.checking import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence
 from labconsole_ui.runtime.background import Background

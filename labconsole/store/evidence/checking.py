@@ -1,4 +1,4 @@
-"""Checking a run against its evidence (`labconsole.store.evidence_sealing`): the changes since it was sealed."""
+"""Checking a run against its evidence (`labconsole.store.evidence.sealing`): the changes since it was sealed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, func, select
 from labconsole.store import schema
 from labconsole.store.encoding import sha256_hex
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence_sealing import digest
+from labconsole.store.evidence.sealing import digest
 from labconsole.store.reader import Reader
 from labconsole.store.records import LIVE
 from labconsole.store.samples import StoredSamples

@@ -16,7 +16,7 @@ from labconsole.model.series import Event, Level
 from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.errors import DamagedDatabaseError, StoreError
-from labconsole.store.evidence_check import Verification, verify
+from labconsole.store.evidence.checking import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus, StoredFile, StoredRole
 from labconsole.store.run_store import EventRecord, SampleChunk, Store

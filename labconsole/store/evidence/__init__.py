@@ -1,0 +1,1 @@
+"""The evidence of a run: sealed when it ends, and checked later."""
