@@ -40,6 +40,7 @@ def test_no_slot_blocks_the_window_while_a_run_is_in_progress(qtbot: QtBot, wind
     watch.assert_short()
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_failed_run_is_reported_with_its_reason_and_a_link(qtbot: QtBot, window: MainWindow) -> None:
     bridge = window.services.bridge
     with qtbot.waitSignal(bridge.finished):
@@ -52,6 +53,7 @@ def test_failed_run_is_reported_with_its_reason_and_a_link(qtbot: QtBot, window:
     assert window.pages.current_key == f"run:{run_id}"
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: QtBot, window: MainWindow) -> None:
     bridge = window.services.bridge
     with serving(BrokerSettings(queues=("q",))) as broker:
@@ -74,6 +76,7 @@ def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: 
     assert (row.scenario, row.parameters["leftover"], row.parameters["count"]) == ("Refused", "drain", 20)
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_store_error_is_reported_once(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     (run_id,) = queue.submit(campaign("A"))
@@ -135,6 +138,7 @@ def test_comparison_has_a_short_title_and_withdraws_its_message(window: MainWind
     assert shown_sentences(window) == ["Stays."]
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_result_of_a_long_run_stays_until_it_is_opened(
     qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,12 +21,13 @@ from labconsole_ui.views.live.live_view import LiveView
 from labconsole_ui.views.live.send_command import CommandDialog
 from tests.helpers.practice import STATIONS, campaign, practice_plugin_on_path
 
+pytestmark = pytest.mark.usefixtures("worker_threads")
 LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture(scope="module", autouse=True)
 def practice_plugin() -> Iterator[None]:
-    """The practice plugin is found by the window and by its worker processes."""
+    """The practice plugin is found by the window and by its workers."""
     with practice_plugin_on_path():
         yield
 

@@ -57,11 +57,11 @@ def nameless(root: QWidget) -> list[str]:
     return found
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_every_widget_that_takes_the_focus_has_a_name(qtbot: QtBot, window: MainWindow) -> None:
     assert nameless(window) == []
     for target in [*(target for plugin in window.services.plugins.found for target in targets_of(plugin)), "help"]:
-        opened(window, target)
-        assert nameless(window) == [], target
+        assert nameless(opened(window, target)) == [], target
     (run_id,) = window.services.bridge.queue.submit(campaign("A"))
     qtbot.waitUntil(lambda: not window.services.bridge.queue.busy)
     window.runs.open_run(run_id)
@@ -89,6 +89,7 @@ def test_nothing_flashes_up_as_a_window_of_its_own(qapp: QApplication, qtbot: Qt
     assert watch.seen == []
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_demo_is_one_click_away_and_brings_the_live_plots_forward(qtbot: QtBot, window: MainWindow) -> None:
     window.live_dock.hide()
     page = window.findChild(StartPage)
@@ -104,6 +105,7 @@ def test_demo_is_one_click_away_and_brings_the_live_plots_forward(qtbot: QtBot, 
     assert not page.demo_button.isEnabled()
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_start_page_shows_the_latest_runs_with_their_status(qtbot: QtBot, window: MainWindow) -> None:
     page, queue = window.findChild(StartPage), window.services.bridge.queue
 

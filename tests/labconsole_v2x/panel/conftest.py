@@ -13,6 +13,7 @@ from tests.labconsole_ui.conftest import (
     shown_window,
     theme,
     window,
+    worker_threads,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "shown_window",
     "theme",
     "window",
+    "worker_threads",
 ]

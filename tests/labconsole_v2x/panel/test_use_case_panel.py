@@ -168,6 +168,7 @@ def test_check_marks_are_the_parameter_cases(qtbot: QtBot, page: UseCasePanel) -
     assert page.form.values()["cases"] == "all" and set(page.list.checked) == set(CODES)
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_run_by_click_fills_the_list_and_its_verdicts_stay(
     qtbot: QtBot, page: UseCasePanel, shown_window: MainWindow
 ) -> None:
@@ -208,6 +209,7 @@ def check_copies(qtbot: QtBot, page: UseCasePanel) -> None:
     assert copied.split("\t") == [ReferencePoint.RP1.value, "A-SIG-03", title, "mandatory", "passed", "passed"]
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_failed_cases_are_run_again_by_click(qtbot: QtBot, page: UseCasePanel) -> None:
     results = {code: CaseResult("passed") for code in CODES}
     results |= {code: CaseResult("failed", "a reason") for code in ("F-SIG-01", "A-SIG-03")}
