@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cryptography import x509
 from pydantic import BaseModel, ConfigDict, Field
 
 from labconsole.errors import UserError
-from labconsole.security.key_files import is_encrypted, load_private_key
 from labconsole.security.secrets import Prompt, Secret, SecretSource
-from labconsole.security.x509.parsing import PrivateKey, read_certificates, read_file
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+    from labconsole.security.x509.key_types import PrivateKey
 
 
 class IdentityFiles(BaseModel):
@@ -89,6 +92,8 @@ class LoadedIdentity:
 
     def load_private_key(self) -> PrivateKey:
         """Decrypt the private key: once per process, it takes about 10 ms. Raises UserError."""
+        from labconsole.security.key_files import load_private_key
+
         return load_private_key(self.files.key, self.secret)
 
 
@@ -99,6 +104,8 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
         UserError: a file is missing, unreadable or not what it should be, the key file is open to others, the
             passphrase is wrong or not available, or key and certificate do not belong together.
     """
+    from labconsole.security.key_files import is_encrypted, load_private_key
+
     certificate, *chain = load_certificates(files.certificate)
     if files.trust is not None:
         load_certificates(files.trust)
@@ -111,6 +118,9 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
 
 def load_certificates(path: Path) -> list[x509.Certificate]:
     """The certificates in a file, at least one, in the file's order. Raises UserError."""
+    # Imported late, with asn1crypto, pyOpenSSL and `cryptography.x509`: a role without TLS has no identity.
+    from labconsole.security.x509.parsing import read_certificates, read_file
+
     return list(read_certificates(read_file(path, "certificate file"), f"The certificate file {path}"))
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from typing import TYPE_CHECKING
 
-from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _BETWEEN_GROUPS = re.compile(r"[\s:.\-]+")
 

@@ -27,7 +27,6 @@ from pydantic import BaseModel, ConfigDict
 from labconsole.errors import UserError
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Secret, SecretSource
-from labconsole.security.x509.parsing import read_file
 
 _BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?", re.DOTALL)
 _ENCRYPTED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
@@ -103,6 +102,8 @@ def load_private(path: Path, type: EncryptionKeyType, secret: Secret | None) -> 
 
 def load_public(path: Path, type: EncryptionKeyType) -> Any:
     """The public key in a file. Raises UserError: missing, malformed, another type."""
+    from labconsole.security.x509.parsing import read_file  # late, with asn1crypto: most runs pin no key
+
     octets = read_file(path, "encryption key file")
     try:
         keys = [load_pem_public_key(block) for block in _BLOCK.findall(octets)]

@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from cryptography.x509 import SubjectKeyIdentifier
 
 from labconsole.security.x509.key_types import KeyType, PrivateKey, PublicKey, type_of
 
@@ -58,6 +57,13 @@ def key_id(public_key: PublicKey) -> bytes:
     return hashlib.sha256(spki).digest()[:KEY_ID_BYTES]
 
 
+def _subject_key_id(public_key: PublicKey) -> bytes:
+    # Imported late: `cryptography.x509` is a third of what a role without signatures would import.
+    from cryptography.x509 import SubjectKeyIdentifier
+
+    return SubjectKeyIdentifier.from_public_key(public_key).digest
+
+
 def signature_bytes(type: KeyType) -> int:
     """The length of a signature; of P-256, in DER, the most common one."""
     return _SIGNATURE_BYTES[type]
@@ -72,7 +78,7 @@ class KeySigner:
         assert found is not None
         self.type = found
         self.key_id = key_id(key.public_key())
-        self.subject_key_id = SubjectKeyIdentifier.from_public_key(key.public_key()).digest
+        self.subject_key_id = _subject_key_id(key.public_key())
         self._sign: Any = key.sign
         self._arguments = _arguments(found)
 
@@ -118,7 +124,7 @@ class Verifier:
         assert found is not None
         self.type = found
         self.key_id = key_id(key)
-        self.subject_key_id = SubjectKeyIdentifier.from_public_key(key).digest
+        self.subject_key_id = _subject_key_id(key)
         self._verify: Any = key.verify
         self._arguments = _arguments(found)
 

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import TracebackType
-
-from cryptography import x509
+from typing import TYPE_CHECKING
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
@@ -32,6 +31,9 @@ from labconsole_amqp.link.tls import (
     tls_port_remedy,
 )
 from labconsole_amqp.shaping.shaper import CLIENT_BUFFER
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _CLOSE_TIMEOUT_S = 2.0
 _SILENCE_S = 1.0

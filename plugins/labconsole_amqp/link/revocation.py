@@ -10,14 +10,15 @@ import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-
-from cryptography import x509
+from typing import TYPE_CHECKING
 
 from labconsole.errors import BadInput
 from labconsole.security.identities import IdentityFiles, load_certificates
-from labconsole.security.x509.names import short_name
-from labconsole.security.x509.parsing import read_certificate, read_crls, read_file
-from labconsole.security.x509.validation.judgement import Judgement, Purpose
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+    from labconsole.security.x509.validation.judgement import Judgement, Purpose
 
 _DER = 2
 """`ENCODING_DER` of the module `_ssl`, which is private until Python 3.13."""
@@ -28,7 +29,9 @@ class RevocationCheck:
 
     def __init__(self, trust: Path, crls: Path | None) -> None:
         """Without CRLs, trust alone is judged. Raises UserError: a file cannot be read."""
-        from labconsole.security.x509.validation.validator import Validator  # late: roles without CRLs start faster
+        # Imported late: roles without TLS have no certificates, and those without CRLs start without the validator.
+        from labconsole.security.x509.parsing import read_crls, read_file
+        from labconsole.security.x509.validation.validator import Validator
 
         self._validator = Validator
         self._roots = load_certificates(trust)
@@ -44,6 +47,8 @@ class RevocationCheck:
 
     def refusal(self, presented: Sequence[x509.Certificate], purpose: Purpose) -> str:
         """Why a certificate is refused, in a clause; empty: it is accepted. `presented` begins with it."""
+        from labconsole.security.x509.names import short_name
+
         judgement = self._judge(presented, purpose)
         if judgement.accepted:
             return ""
@@ -74,6 +79,8 @@ def presented_on(sock: ssl.SSLSocket) -> tuple[x509.Certificate, ...]:
 
     They are parsed strictly: using them later raises nothing. Raises BadInput: one cannot be read.
     """
+    from labconsole.security.x509.parsing import read_certificate
+
     if hasattr(sock, "get_unverified_chain"):  # Python 3.13
         chain = sock.get_unverified_chain()
     else:

@@ -7,20 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from labconsole.clock_comparison import Offset
 from labconsole.errors import UserError
-from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.link.connection import ConnectError, Connection, ConnectStep
 from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.link.sender import too_large
 from labconsole_amqp.parameters import field_label
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _EXPIRES_SOON_DAYS = 30
 
@@ -181,6 +182,9 @@ def certificate_check(name: CheckName, chain: Sequence[x509.Certificate], now: d
 
     It was accepted before; a warning where it expires within 30 days.
     """
+    # Imported late, with `cryptography.x509`: a role without TLS has no certificate to check.
+    from labconsole.security.x509.names import short_name
+
     leaf = chain[0]
     days = (leaf.not_valid_after_utc - now).days
     soon = days < _EXPIRES_SOON_DAYS

@@ -7,14 +7,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labconsole.analysis.number_format import format_duration
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole.security.token.one_time_keys import OneTimeKey, opened_one_time_keys
 from labconsole.security.x509.key_types import TITLES
 from labconsole_amqp.envelopes.content_format import Content, ContentKeys
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
@@ -24,6 +23,9 @@ from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.role_keys import token_pin
 from labconsole_amqp.roles.role_settings import RoleSettings, require_running
 from labconsole_amqp.series import GENERATING_KEYS, KEYS_GENERATED
+
+if TYPE_CHECKING:
+    from labconsole.security.token.one_time_keys import OneTimeKey
 
 _EXAMPLES = 1
 """A key more, for the example of a message that a sender shows before the run."""
@@ -53,6 +55,8 @@ def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, o
     `keys` are those of its messages; the keys of the pool sign until `opened` is closed. Raises UserError: the token
     refuses, or the run is stopped meanwhile.
     """
+    from labconsole.security.token.one_time_keys import OneTimeKey, opened_one_time_keys
+
     parameters, token = settings.parameters, settings.message_token
     assert token is not None and keys.signer is not None
     pin = token_pin(settings, context)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from cryptography import x509
+from typing import TYPE_CHECKING
 
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level
@@ -22,6 +21,9 @@ from labconsole_amqp.roles.role_files import identity_files, peer_certificate_fi
 from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, OpenedMessage, Outcome
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _OTHER_KEYS = frozenset((Outcome.SIGNATURE_WRONG, Outcome.DECRYPTION_FAILED, Outcome.UNKNOWN_SIGNER))
 """The outcomes of a message that was protected with other keys."""

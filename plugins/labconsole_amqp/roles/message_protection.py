@@ -7,9 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from cryptography import x509
+from typing import TYPE_CHECKING, Any
 
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
@@ -39,6 +37,9 @@ from labconsole_amqp.roles.role_keys import (
 from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, rsa_private_key, rsa_public_key
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 
 def sender_envelope(

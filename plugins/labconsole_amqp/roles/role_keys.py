@@ -20,9 +20,6 @@ from labconsole.security.identities import (
     require_valid,
 )
 from labconsole.security.secrets import Secret, SecretSource
-from labconsole.security.token.configuration import is_lab
-from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole_amqp.envelopes import encryption_keys
 from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyType
@@ -140,6 +137,8 @@ def load_message_identity(settings: RoleSettings, context: RoleContext) -> Loade
 
 def open_token_key(settings: RoleSettings, context: RoleContext, opened: ExitStack) -> PrivateKey:
     """The private key in a token that signs messages; it signs until `opened` is closed. Raises UserError."""
+    from labconsole.security.token.remote_private_key import opened_token_key  # late: most keys are in files
+
     token = settings.message_token
     assert token is not None
     key = opened.enter_context(opened_token_key(token.token, token.label, token_pin(settings, context)))
@@ -156,6 +155,9 @@ def token_pin(settings: RoleSettings, context: RoleContext) -> Secret:
 
     Raises UserError: it is not available, or the token is a built-in one of the console's computer, and not of this.
     """
+    from labconsole.security.token.configuration import is_lab
+    from labconsole.security.token.named_tokens import find_configuration
+
     token = settings.message_token
     assert token is not None
     if is_lab(token.token) and is_away(settings, context):

@@ -12,9 +12,7 @@ from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import RoleSpec
 from labconsole.security.identities import IdentityFiles, LoadedIdentity, TokenIdentity
-from labconsole.security.key_files import is_encrypted
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
-from labconsole.security.token.named_tokens import pin_requests
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.envelopes import encryption_keys
 from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles
@@ -130,6 +128,10 @@ class RoleSettings(RoleIdentities):
 
     def spec(self, name: str, target: str) -> RoleSpec:
         """The role `name` with these settings; `target` as in `RoleSpec`."""
+        # Imported late: the worker writes specs, a role reads its settings alone.
+        from labconsole.security.key_files import is_encrypted
+        from labconsole.security.token.named_tokens import pin_requests
+
         owners = ((self.identity, self.name), (self.message_identity, self.messages), (self.port_identity, self.port))
         requests = [
             passphrase_request(files, owner)

@@ -21,9 +21,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP, PKCS1v15
@@ -40,6 +39,9 @@ from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
 from labconsole_amqp.wire.envelope import MessageParts, Protection
 from labconsole_amqp.wire.envelope_layout import Envelope, decode
 from labconsole_amqp.wire.protected_message import SignedMetadata
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _SIGNATURE_PADDING = PKCS1v15()
 _DIGEST = hashes.SHA256()

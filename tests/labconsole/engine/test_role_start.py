@@ -139,6 +139,20 @@ def test_a_built_in_role_imports_neither_its_trial_nor_its_evaluation(module: st
     )
 
 
+CERTIFICATE_LIBRARIES = frozenset(("asn1crypto", "OpenSSL", "cryptography.x509", "sqlalchemy", "lxml", "filelock"))
+"""What no AMQP role needs that neither speaks TLS nor signs: they were a third of its imports."""
+
+
+@pytest.mark.parametrize("role", ["sender", "receiver", "broker"])
+def test_an_amqp_role_reads_plain_settings_without_the_certificate_libraries(role: str) -> None:
+    module = f"labconsole_amqp.roles.{role}_role"
+    statement = f"import labconsole.engine.role, {module}; from labconsole_amqp.roles.role_settings import RoleSettings"
+    statement += f"; RoleSettings.model_validate({{'parameters': {{}}, 'role': {role!r}}})"
+    modules = imported(statement)
+    assert module in modules
+    assert modules & CERTIFICATE_LIBRARIES == set()
+
+
 def test_the_parameters_of_a_trial_are_offered_where_they_always_were() -> None:
     from labconsole.model import parameters, trial
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from cryptography import x509
+if TYPE_CHECKING:
+    from cryptography import x509
 
 
 class Purpose(StrEnum):
