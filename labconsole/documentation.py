@@ -6,12 +6,14 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 
 from labconsole.paths import documentation_dir
 
 INDEX = "index.md"
+_CACHED_PAGES = 256
+"""Each opening of the documentation reads all pages, for the search."""
 _MOST_HITS = 50
 _MOST_COUNTED = 5
 _TITLE_SCORE = 10
@@ -48,7 +50,7 @@ class Page:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """All headings with their texts; the text before the first one belongs to none."""
-        return tuple(_sections(self.text))
+        return _sections_of(self.text)
 
     @cached_property
     def title(self) -> str:
@@ -141,6 +143,11 @@ def target_of(page: str, link: str) -> str:
         else:
             parts.append(part)
     return f"{'/'.join(parts)}{mark}{anchor}"
+
+
+@lru_cache(_CACHED_PAGES)
+def _sections_of(text: str) -> tuple[Section, ...]:
+    return tuple(_sections(text))
 
 
 def _sections(text: str) -> Iterator[Section]:

@@ -110,6 +110,7 @@ def test_a_database_of_a_newer_console_is_refused_and_untouched(
     assert sha256(database.read_bytes()).hexdigest() == before
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_backup_is_written_when_runs_have_finished(qtbot: QtBot, window: MainWindow) -> None:
     window.backups.timer.setInterval(50)
     queue, database = window.services.bridge.queue, window.services.database

@@ -139,6 +139,7 @@ def test_a_run_that_waits_for_its_time_shows_it(
     assert names(view) == [] and status.state_label.text() == "Ready"
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_paused_queue_starts_nothing_and_resumes(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
     bridge.queue.submit(campaign("A"))
     qtbot.wait(400)
@@ -156,6 +157,7 @@ def test_paused_queue_starts_nothing_and_resumes(qtbot: QtBot, view: QueueView, 
     assert not view.table.isVisible()
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_running_run_is_cancelled_by_button(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
     bridge.queue.submit(campaign("A", loop="open", rate=10, count=10_000))
     bridge.queue.resume()
@@ -166,6 +168,7 @@ def test_running_run_is_cancelled_by_button(qtbot: QtBot, view: QueueView, bridg
     assert view.model.index(0, QueueColumn.STATUS).data() == "Cancelled"
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_queue_shows_its_total_time_left_and_the_running_row(
     qtbot: QtBot, view: QueueView, bridge: QueueBridge
 ) -> None:

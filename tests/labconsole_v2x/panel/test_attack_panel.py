@@ -30,6 +30,7 @@ def test_facts_have_the_load_of_attackers(qtbot: QtBot, page: AttackPanel) -> No
     assert (facts(page)["Messages"], facts(page)["Verifications"]) == ("50 msg/s", "450 /s")
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_run_by_click_shows_attackers_and_its_results(
     qtbot: QtBot, page: AttackPanel, shown_window: MainWindow
 ) -> None:

@@ -57,6 +57,7 @@ def test_token_is_chosen_by_name(qtbot: QtBot, page: BenchmarkPanel) -> None:
     assert box is not None and "lab" in [box.itemText(place) for place in range(box.count())]
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_run_by_click_is_what_the_live_page_judges_loads_by(
     qtbot: QtBot, page: BenchmarkPanel, shown_window: MainWindow
 ) -> None:

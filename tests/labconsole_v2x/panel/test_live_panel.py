@@ -230,6 +230,7 @@ def check_packets(qtbot: QtBot, page: LivePanel) -> None:
     assert octets.marked == b"\x24" and page.open_run_button.isEnabled()
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_stations_are_stopped_and_started_by_button_and_space(qtbot: QtBot, page: LivePanel) -> None:
     start(qtbot, page, **LONG)
     buttons = page.stations.stop_button, page.stations.start_button
@@ -266,6 +267,7 @@ def assert_silent(qtbot: QtBot, page: LivePanel, number: int) -> None:
     qtbot.waitUntil(lambda: page.monitor.board.heard_by(number) == 0)
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_figures_of_many_receivers_are_those_of_one_unit(qtbot: QtBot, page: LivePanel) -> None:
     """Six stations that all receive, at 10 Hz: each hears five others, 50 messages a second."""
     fill(page, senders=6, receivers="all", rate=10.0, warm_up=1.0, duration=60.0, capture=False)
@@ -294,6 +296,7 @@ def test_space_on_another_widget_is_not_taken_by_the_list(qtbot: QtBot, page: Li
     assert len(page.context.bridge.queue.items) == 1
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_run_without_capture_has_no_packets_and_says_so(qtbot: QtBot, page: LivePanel) -> None:
     fill(page, senders=1, warm_up=0.0, duration=0.5, capture=False, security="none", rate=10.0)
     qtbot.mouseClick(page.run_bar.run_button, LEFT)
