@@ -15,9 +15,16 @@ from labconsole.engine.protocol import ChannelFrame
 from labconsole.engine.role import RoleProcess
 from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.messages.service_frames import Busy, Done, End, Frame, Idle, Job, JobStatus, Member, Want
-from labconsole_keypool.service.connections import LinkClosedError, ServiceLink, connect, connect_command
+from labconsole_keypool.service.connections import (
+    LinkClosedError,
+    ServiceLink,
+    admit_command,
+    connect,
+    connect_command,
+    start_command,
+)
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from labconsole_keypool.service.service_role import ServiceRole, admit_command, start_command
+from labconsole_keypool.service.service_role import ServiceRole
 from tests.helpers.spool_samples import SpoolSamples
 
 TOKEN = bytes(range(32))

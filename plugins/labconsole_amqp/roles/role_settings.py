@@ -52,6 +52,12 @@ def _needs_passphrase(key: Path, is_encrypted: Callable[[Path], bool]) -> bool:
         return False
 
 
+def _is_encrypted(key: Path) -> bool:
+    from labconsole.security.key_files import is_encrypted  # late, with asn1crypto: Test 1 has no keys
+
+    return is_encrypted(key)
+
+
 class RoleIdentities(BaseModel):
     """What a role proves itself with and whom it trusts: at the start of a run, or since the database has changed."""
 
@@ -128,20 +134,18 @@ class RoleSettings(RoleIdentities):
 
     def spec(self, name: str, target: str) -> RoleSpec:
         """The role `name` with these settings; `target` as in `RoleSpec`."""
-        # Imported late: the worker writes specs, a role reads its settings alone.
-        from labconsole.security.key_files import is_encrypted
-        from labconsole.security.token.named_tokens import pin_requests
-
         owners = ((self.identity, self.name), (self.message_identity, self.messages), (self.port_identity, self.port))
         requests = [
             passphrase_request(files, owner)
             for files, owner in owners
-            if files is not None and _needs_passphrase(files.key, is_encrypted)
+            if files is not None and _needs_passphrase(files.key, _is_encrypted)
         ]
         pinned = self.encryption_key if self.role == "receiver" else None
         if pinned is not None and pinned.key and _needs_passphrase(pinned.key, encryption_keys.is_encrypted):
             requests.append(encryption_key_request(pinned))
         if self.message_token is not None:
+            from labconsole.security.token.named_tokens import pin_requests  # late: most keys are in files
+
             requests += pin_requests(self.message_token.token)
         if self.parameters.username:
             requests.append(password_request(self.parameters))

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from labconsole.errors import UserError
 from labconsole.model.trial import Level, RoleHandle, RunContext
-from labconsole.security.pki.identities import NamedIdentities
-from labconsole.security.pki.snapshot import Snapshot
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.role_settings import RoleIdentities, use_command
 from labconsole_amqp.series import IDENTITIES_CHANGED
@@ -19,6 +17,7 @@ from labconsole_amqp.trial.identities import RoleName, RunIdentities
 
 if TYPE_CHECKING:
     from labconsole.security.pki.reader import PkiReader
+    from labconsole.security.pki.snapshot import Snapshot
 
 _INTERVAL_S = 0.1
 _ALL_NAMES: tuple[RoleName, ...] = ("sender", "receiver", "broker", "sender_message", "receiver_message")
@@ -45,7 +44,8 @@ def following_identities(
     if not parameters.tls or parameters.is_direct or not any(identities.name(role) for role in _ALL_NAMES):
         yield
         return
-    from labconsole.security.pki.reader import PkiReader  # late, with SQLAlchemy: most runs follow none
+    # Imported late, with SQLAlchemy: most runs follow none.
+    from labconsole.security.pki.reader import PkiReader
 
     over = threading.Event()
     with PkiReader.open(directory) as reader:
@@ -98,6 +98,8 @@ class _FollowedIdentities:
 
     def _send_changes(self, snapshot: Snapshot) -> bool:
         """Send what has changed; False: not all of it could be read."""
+        from labconsole.security.pki.identities import NamedIdentities
+
         identities = RunIdentities(self._parameters, NamedIdentities(self._reader.directory, in_use=snapshot))
         changed: list[RoleName] = []
         for name in (name for name, roles in self._roles.items() if roles):

@@ -8,33 +8,13 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
-
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+from typing import TYPE_CHECKING, Any, Literal
 
 from labconsole.errors import UserError
 from labconsole.model.trial import RunContext
 from labconsole.security.identities import IdentityFiles, TokenIdentity, load_certificates
-from labconsole.security.key_files import is_encrypted
-from labconsole.security.lab_identities import (
-    BROKER,
-    LAB_KEY_TYPE,
-    LAB_SERVER,
-    STATE_A,
-    STATE_B,
-    LabIdentities,
-    lab_identities,
-    lab_message_identity,
-    lab_token_identity,
-)
-from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import SecretRequest
-from labconsole.security.token.named_tokens import pin_requests
-from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
-from labconsole.security.x509.names import name_as_text, short_name
-from labconsole.security.x509.parsing import read_file
 from labconsole_amqp.choices import BrokerChoice, MessageKeys, Mode
 from labconsole_amqp.envelopes import encryption_keys
 from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles
@@ -46,9 +26,14 @@ from labconsole_amqp.roles.role_settings import (
     passphrase_request,
     password_request,
 )
-from labconsole_amqp.trial.lab_encryption_keys import lab_encryption_key
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import Payload
+
+# What reads certificates and keys is imported where it is used: a plain run, of Test 1, has neither, and its worker
+# would import the certificate database, asn1crypto, pyOpenSSL and `cryptography.x509` for nothing.
+if TYPE_CHECKING:
+    from labconsole.security.lab_identities import LabIdentities
+    from labconsole.security.pki.identities import NamedIdentities
 
 EndName = Literal["sender", "receiver"]
 RoleName = Literal["sender", "receiver", "broker", "sender_message", "receiver_message"]
@@ -64,7 +49,6 @@ _WHOSE: dict[RoleName, str] = {
 }
 """As parts of sentences."""
 
-_LAB_NAMES: dict[RoleName, str] = {"sender": STATE_A, "receiver": STATE_B, "broker": BROKER}
 _ML_DSA = frozenset({KeyType.ML_DSA_44, KeyType.ML_DSA_65, KeyType.ML_DSA_87})
 _FIRST_OPENSSL_WITH_ML_DSA = (3, 5)  # OpenSSL
 
@@ -75,10 +59,12 @@ class RunIdentities:
     Every method raises UserError: the lab identities cannot be created, or a named identity is missing or unusable.
     """
 
-    def __init__(self, parameters: AmqpParameters, database: NamedIdentities | None = None) -> None:
-        """`database`: where named identities are; the user's own where it is not given."""
+    def __init__(
+        self, parameters: AmqpParameters, database: NamedIdentities | None = None, directory: Path | None = None
+    ) -> None:
+        """`database`: where named identities are, or its `directory`; the user's own where neither is given."""
         self._parameters = parameters
-        self._given_database = database
+        self._given_database, self._directory = database, directory
         self._by_role: dict[RoleName, IdentityFiles] = {}
         self.notes: tuple[str, ...] = ()
 
@@ -123,6 +109,8 @@ class RunIdentities:
         parameters = self._parameters
         if parameters.protection is Protection.NONE or not parameters.envelope.is_hardened:
             return ""
+        from labconsole.security.x509.names import name_as_text, short_name
+
         certificate = load_certificates(self.certificate(self.message_roles.get(end, end)))[0]
         return name_as_text(certificate.subject) or short_name(certificate)
 
@@ -134,6 +122,8 @@ class RunIdentities:
             return None
         private, public = parameters.receiver_encryption_key, parameters.receiver_encryption_public_key
         if not private and not public:
+            from labconsole_amqp.trial.lab_encryption_keys import lab_encryption_key
+
             return lab_encryption_key(type)
         passphrase_file = parameters.receiver_passphrase_file
         return EncryptionKeyFiles(
@@ -179,6 +169,8 @@ class RunIdentities:
         type = self._parameters.envelope.token_type
         if not self._signs_in_token or type is None:
             return None
+        from labconsole.security.lab_identities import STATE_A, lab_token_identity
+
         return lab_token_identity(STATE_A, type)
 
     def files(self, role: RoleName) -> IdentityFiles:
@@ -234,11 +226,16 @@ class RunIdentities:
         """
         if (given := self._parameters.server_name) or "broker" not in self.local_roles:
             return given
+        from cryptography.x509 import DNSName
+
+        from labconsole.security.lab_identities import LAB_SERVER
+        from labconsole.security.x509.extensions import alternative_names
+
         if not self.name("broker"):
             return LAB_SERVER if self.uses_lab_identity("broker") else ""
         certificate = load_certificates(self._files("broker").certificate)[0]
         names = alternative_names(certificate.extensions)
-        return next((one.value for one in names if isinstance(one, x509.DNSName) and "*" not in one.value), "")
+        return next((one.value for one in names if isinstance(one, DNSName) and "*" not in one.value), "")
 
     def name(self, role: RoleName) -> str:
         """The name of a role's identity in the certificate database; empty for files and lab identities."""
@@ -250,6 +247,8 @@ class RunIdentities:
 
     def _lab_message_type(self, end: EndName) -> KeyType | None:
         """The type of key of an end's lab identity for messages; None where there is none."""
+        from labconsole.security.lab_identities import LAB_KEY_TYPE
+
         format = self._parameters.envelope
         type = (format.signing if end == "sender" else format.encryption)[0]
         other = isinstance(type, KeyType) and type is not LAB_KEY_TYPE
@@ -257,13 +256,17 @@ class RunIdentities:
 
     @cached_property
     def _lab(self) -> LabIdentities:
+        from labconsole.security.lab_identities import lab_identities
+
         lab = lab_identities()
         self.notes = lab.notes
         return lab
 
     @cached_property
     def _database(self) -> NamedIdentities:
-        return self._given_database or NamedIdentities()
+        from labconsole.security.pki.identities import NamedIdentities
+
+        return self._given_database or NamedIdentities(self._directory)
 
     def _parameter(self, role: RoleName, what: str) -> str:
         return str(getattr(self._parameters, f"{role}_{what}", ""))
@@ -274,6 +277,9 @@ class RunIdentities:
         return self._by_role[role]
 
     def _find(self, role: RoleName) -> IdentityFiles:
+        from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, lab_message_identity
+
+        lab_names: dict[RoleName, str] = {"sender": STATE_A, "receiver": STATE_B, "broker": BROKER}
         if self.name(role):
             files = self._database.files(self.name(role))
             self._check(role, files.certificate)
@@ -282,9 +288,9 @@ class RunIdentities:
             end: EndName = "sender" if role == "sender_message" else "receiver"
             type = self._lab_message_type(end)
             assert type is not None
-            return lab_message_identity(_LAB_NAMES[end], type)
+            return lab_message_identity(lab_names[end], type)
         if self.uses_lab_identity(role):
-            return self._lab.files(_LAB_NAMES[role])
+            return self._lab.files(lab_names[role])
         passphrase_file = self._parameter(role, "passphrase_file")
         return IdentityFiles(
             certificate=Path(self._parameter(role, "certificate")),
@@ -332,6 +338,8 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
 
 def _pin_requests(identities: RunIdentities) -> Iterator[SecretRequest]:
     """The PIN of the token that signs messages; none for one that cannot be used: the run reports the fault."""
+    from labconsole.security.token.named_tokens import pin_requests
+
     try:
         token = identities.message_token("sender")
         requests = pin_requests(token.token) if token is not None else ()
@@ -342,6 +350,8 @@ def _pin_requests(identities: RunIdentities) -> Iterator[SecretRequest]:
 
 def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[SecretRequest]:
     """The passphrase of the role's key; none for a key that cannot be used: the run reports the fault."""
+    from labconsole.security.key_files import is_encrypted
+
     try:
         files = identities.files(role)
         encrypted = is_encrypted(files.key)
@@ -377,10 +387,14 @@ def keep_artefacts(
     hashes = (f"{hashlib.sha256(payload.data).hexdigest()}  {Path(payload.name).name}\n" for payload in payloads)
     context.artefact("payload.sha256", "text/plain", "".join(hashes).encode())
     for name, path in _certificates(parameters, identities).items():
+        from cryptography.hazmat.primitives.serialization import Encoding
+
         pem = b"".join(certificate.public_bytes(Encoding.PEM) for certificate in load_certificates(path))
         context.artefact(name, "application/x-pem-file", pem)
     pinned = identities.encryption_key
     if pinned is not None and pinned.public_key is not None:
+        from labconsole.security.x509.parsing import read_file
+
         context.artefact(
             "receiver-encryption-key.pem", "application/x-pem-file", read_file(pinned.public_key, "key file")
         )

@@ -10,7 +10,6 @@ from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.model.trial import RoleHandle, RoleSpec, RunContext
-from labconsole.security.pki.identities import NamedIdentities
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode
 from labconsole_amqp.clocks.clock_ends import RUN_OVER, longest_after_s
 from labconsole_amqp.parameters import AmqpParameters
@@ -73,7 +72,7 @@ class MessagingRun:
         """
         parameters, context = self._parameters, self._context
         payloads = load_payloads(parameters)
-        identities = RunIdentities(parameters, NamedIdentities(self._database) if self._database else None)
+        identities = RunIdentities(parameters, directory=self._database)
         specs = role_specs(parameters, identities, sender)
         self._given = identities.by_role
         for note in identities.notes:

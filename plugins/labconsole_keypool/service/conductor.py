@@ -17,11 +17,10 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import GenerateWhen, KeySource
 from labconsole_keypool.messages.service_frames import TOKEN_BYTES
 from labconsole_keypool.series import KEYS_STORED_CHANNEL, SETTLED_CHANNEL
-from labconsole_keypool.service.connections import connect_command
+from labconsole_keypool.service.connections import admit_command, connect_command, start_command
 from labconsole_keypool.service.role_processes import RoleProcesses, unchanged
 from labconsole_keypool.service.role_settings import RoleSettings
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from labconsole_keypool.service.service_role import admit_command, start_command
 from labconsole_keypool.shares.wrapper_transfer import transfer_wrappers
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import WrapperKey

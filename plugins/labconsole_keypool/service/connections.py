@@ -21,7 +21,7 @@ from labconsole.model.role import RoleContext
 from labconsole_keypool.messages.service_frames import Busy, Decoder, End, Frame, Hello, Idle, Member, WireError, encode
 
 HOST = "127.0.0.1"
-CONNECT = "connect"
+CONNECT, ADMIT, START = "connect", "admit", "start"
 _CONNECT_TIMEOUT_S = 10.0
 _POLL_S = 0.005
 _BUFFER_BYTES = 65_536
@@ -79,6 +79,16 @@ class ServiceLink:
 def connect_command(port: int, token: bytes) -> dict[str, Any]:
     """The command that lets a signer or generator connect; settings are stored, so the token is not in them."""
     return {"do": CONNECT, "port": port, "token": token.hex()}
+
+
+def admit_command(token: bytes) -> dict[str, Any]:
+    """The command with the token that clients of the service must show."""
+    return {"do": ADMIT, "token": token.hex()}
+
+
+def start_command(begin_ns: int) -> dict[str, Any]:
+    """The command with T0, at which the first request arrives."""
+    return {"do": START, "begin_ns": begin_ns}
 
 
 def connect(command: Mapping[str, Any], member: Member, name: str) -> ServiceLink:

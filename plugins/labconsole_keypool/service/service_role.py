@@ -20,27 +20,15 @@ from labconsole_keypool.messages.service_frames import Done, Frame, Job, JobKind
 from labconsole_keypool.messages.signature_algorithms import default_for
 from labconsole_keypool.series import END_EVENT
 from labconsole_keypool.service.arrivals import ARRIVALS_FILE, arrivals_ns
-from labconsole_keypool.service.connections import ClientServer, Peer
+from labconsole_keypool.service.connections import ADMIT, START, ClientServer, Peer
 from labconsole_keypool.service.request_dispatch import Dispatch, RequestQueue
 from labconsole_keypool.service.request_folder import RequestFolder
 from labconsole_keypool.service.request_log import RequestLog
 from labconsole_keypool.service.service_parameters import ServiceParameters
 
-ADMIT, START = "admit", "start"
-
 _TICK_S = 0.05
 _STALL_S = 120.0
 _DIGEST_BYTES = 32
-
-
-def admit_command(token: bytes) -> dict[str, Any]:
-    """The command with the token that clients of the service must show."""
-    return {"do": ADMIT, "token": token.hex()}
-
-
-def start_command(begin_ns: int) -> dict[str, Any]:
-    """The command with T0, at which the first request arrives."""
-    return {"do": START, "begin_ns": begin_ns}
 
 
 class ServiceRole(Role):

@@ -47,13 +47,14 @@ WORKER_HEAVY = frozenset(
 TRIAL = "from labconsole.model.plugin import Plugins; Plugins.discover().trial({!r})"
 NOT_IMPORTED = {
     "amqp.messaging": {
-        "sqlalchemy",
+        *("sqlalchemy", "asn1crypto", "OpenSSL", "cryptography.x509"),
         "proton",
         "labconsole_amqp.roles.sender_role",
         "labconsole_amqp.roles.broker_role",
     },
     "v2x.live": {"sqlalchemy", "asn1tools", "pyparsing", "labconsole_v2x.live.station_role"},
     "keypool.simulation": {"sqlalchemy", "lxml", "labconsole_keypool.simulation.simulator_role"},
+    "keypool.signing-service": {"lxml", "labconsole_keypool.service.service_role"},
 }
 """By trial, what its worker does not import: databases that it may not open, codecs, and the work of its roles."""
 
