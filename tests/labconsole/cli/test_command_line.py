@@ -351,14 +351,14 @@ def _rows(database: Path) -> int:
         return sum(series.rows for series in reader.run(1).series if series.name == "counted")
 
 
-def test_csv_files_go_where_they_were_asked_for(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_csv_files_go_where_they_were_asked_for(labconsole: CommandLine, tmp_path: Path, own_home: Path) -> None:
     """`--csv .` is the folder one is in; only `--csv` alone is a new one in the data directory."""
     profile = labconsole.profile(profile_text(count=10))
     done = labconsole("run", profile, "--csv", ".")
     assert done.returncode == 0 and "Run 1 is in " in done.stdout, "one run is not called runs"
-    assert (tmp_path / "metrics.csv").exists() and not (tmp_path / "home" / "exports").exists()
+    assert (tmp_path / "metrics.csv").exists() and not (own_home / "exports").exists()
     assert labconsole("run", profile, "--csv").returncode == 0
-    [folder] = (tmp_path / "home" / "exports").iterdir()
+    [folder] = (own_home / "exports").iterdir()
     assert (folder / "metrics.csv").exists()
 
 

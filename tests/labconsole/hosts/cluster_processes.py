@@ -145,8 +145,9 @@ class ClusterProcesses:
         self.agents.append(Served(self.home / "agent", *agent.arguments, within=agent.within))
 
     def agent(self, host: str) -> Served:
-        """The agent of a host that was started last."""
-        return [one for one in self.agents if f"{host}.pem" in " ".join(one.arguments)][-1]
+        """The running agent of a host (in a shared cluster, a test may have had another one refused), or the last."""
+        of_host = [agent for agent in self.agents if f"{host}.pem" in " ".join(agent.arguments)]
+        return next((agent for agent in reversed(of_host) if agent.process.poll() is None), of_host[-1])
 
     def close(self) -> None:
         """End every process."""

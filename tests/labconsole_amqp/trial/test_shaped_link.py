@@ -40,6 +40,7 @@ def test_a_full_link_bounds_the_run_and_is_called_link_bound(tmp_path: Path, tes
     assert "Mbit/s to the broker" in event.message
 
 
+@pytest.mark.serial  # a thread that waits for its turn stamps a message after it has left
 def test_a_delay_is_part_of_connecting_and_of_each_latency(tmp_path: Path) -> None:
     settings = {"loop": "open", "rate": 50.0, "count": 25, "link_delay": 40.0, **SHAPED, "link_rate": 50.0}
     outcome = run(tmp_path / "run", **settings)

@@ -47,6 +47,7 @@ def assert_live_is_stored(outcome: Outcome) -> None:
     assert set(outcome.frame.channels) <= {channel.name for channel in TRIAL.live}
 
 
+@pytest.mark.serial
 def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: Path) -> None:
     """At ten times, or at fewer where the computer is busy with other things. The rest holds in each try."""
     (tmp_path / "peak.csv").write_text(PEAK)
