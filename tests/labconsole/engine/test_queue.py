@@ -403,6 +403,7 @@ def test_close_cancels_running_and_waiting_runs(tmp_path: Path) -> None:
     assert bench.numbers(running)
 
 
+@pytest.mark.serial
 def test_a_consumer_that_does_not_read_slows_no_run_and_loses_no_message(bench: Bench) -> None:
     """A frozen window: the worker's pipe is full, the run continues at its pace, and later every event is there."""
     [run_id] = bench.queue.store.add_campaign(
