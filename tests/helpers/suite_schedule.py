@@ -104,7 +104,7 @@ class SerialLast(WorkStealingScheduling):
             self._serial = [index for index in self.pending if self.collection[index] in serial]
             self.pending[:] = sorted(set(self.pending) - set(self._serial))
         working = [node for node in self.node2pending if not node.shutting_down]
-        # A process runs its last test only when another one follows, or when it is told to end.
+        # A process runs its last test only when another one follows, or when it is asked to end.
         idle = all(len(self.node2pending[node]) < MIN_PENDING for node in working)
         if not (working and self._serial and idle) or self.pending or self.steal_requested_from_node:
             super().check_schedule()

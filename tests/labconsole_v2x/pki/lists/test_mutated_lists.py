@@ -20,7 +20,7 @@ from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import Certificate
 from tests.helpers.mutations import mutations
 from tests.labconsole_v2x.pki.lists.lists_lab import DC_URL, ListsLab, trusted
-from tests.labconsole_v2x.pki.pki_lab import AA_URL, MUTANTS, NOW_US
+from tests.labconsole_v2x.pki.pki_lab import AA_URL, NOW_US
 
 
 def delta(lab: ListsLab) -> bytes:
@@ -49,7 +49,7 @@ KINDS: dict[str, Callable[[ListsLab], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("count", MUTANTS)
+@pytest.mark.parametrize("count", [5000])  # a tenth does not meet all reasons
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_lists_are_refused_by_reason_and_change_nothing(kind: str, count: int) -> None:
     pki = ListsLab().pki
@@ -76,6 +76,6 @@ def test_mutated_lists_are_refused_by_reason_and_change_nothing(kind: str, count
             lab = station()
     print(kind, dict(counts))
     assert sum(counts.values()) == count
-    assert counts[ListReason.MALFORMED] > count // 3 and len(counts) > (5 if count >= 5000 else 4)
+    assert counts[ListReason.MALFORMED] > count // 3 and len(counts) > 5
     # Other URLs, times and identifiers, signed again, are right lists of another content.
     assert counts["applied"] < count // 4
