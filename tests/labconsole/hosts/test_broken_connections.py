@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
+import ssl
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from distributed.comm.core import CommClosedError
+from distributed.comm.registry import get_backend
 
 from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.dask_settings import dask_settings
 from labconsole.store.records import RunStatus
 from tests.helpers.broken_connections import break_connections
 from tests.helpers.practice import STATIONS, Bench
@@ -90,6 +98,32 @@ def test_commands_arrive_once_and_in_order_over_connections_that_break(bench: Be
     assert detail.row.status is RunStatus.FINISHED, detail.row.reason
     changed = [event.data["command"]["parameters"]["rate"] for event in detail.events if event.name == "rate changed"]
     assert changed == rates
+
+
+def test_a_connection_that_is_closed_before_its_tls_begins_was_closed() -> None:
+    async def connect(port: int) -> None:
+        connecting = asyncio.create_task(
+            get_backend("tls")
+            .get_connector()
+            .connect(f"127.0.0.1:{port}", ssl_context=ssl.create_default_context(), require_encryption=True)
+        )
+        while not closed.done():  # Tornado gets no turn between the start and the end of the connection
+            await asyncio.sleep(0)
+            time.sleep(0.05)
+        await connecting
+
+    def accept_and_close(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        connection.close()
+
+    with (
+        dask_settings(),
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        ThreadPoolExecutor() as threads,
+        pytest.raises(CommClosedError, match="closed before its TLS began"),
+    ):
+        closed = threads.submit(accept_and_close, listening)
+        asyncio.run(connect(listening.getsockname()[1]))
 
 
 def last_rate(bench: Bench) -> float:
