@@ -1,4 +1,7 @@
-"""A worker in a thread of the test process, as are its roles: all but the processes is real, and it starts at once."""
+"""Runs and operations in threads of the test process, as are roles: all but the processes is real, and starts at once.
+
+What loads a PKCS#11 module, ends its process (`os._exit`), forks, or prints for the log needs a process.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from labconsole.engine import operation_process
+from labconsole.engine.operation import perform_operation
+from labconsole.engine.operation_process import OperationProcess
 from labconsole.engine.protocol import encode_line
 from labconsole.engine.queue import RunQueue
 from labconsole.engine.supervisor import Worker
@@ -22,15 +28,20 @@ from tests.helpers.role_threads import RoleThreads
 
 
 class WorkerThread(Worker):
-    """`RunQueue.worker` where its process is not what is tested. It cannot be killed, nor can its roles.
+    """`RunQueue.worker` and `OperationProcess.worker` where their process is not what is tested.
 
-    Trials and roles that end their process (`os._exit`), fork, or print for the log need processes.
+    It cannot be killed, nor can its roles.
     """
 
     def __init__(
-        self, task: Mapping[str, Any], wake: Callable[[], None], secrets: Mapping[str, Secret] | None = None
+        self,
+        task: Mapping[str, Any],
+        wake: Callable[[], None],
+        secrets: Mapping[str, Secret] | None = None,
+        program: str = "labconsole.engine.worker",
     ) -> None:
         super().__init__(wake)
+        self._operation = program == operation_process.PROGRAM
         revealed = {key: secret.reveal() for key, secret in (secrets or {}).items()}
         line = encode_line({**task, "secrets": revealed})
         self._turn = threading.RLock()
@@ -69,7 +80,10 @@ class WorkerThread(Worker):
     def _perform(self, task: dict[str, Any]) -> None:
         channel = _Channel(self)
         try:
-            perform_task(task, channel, RoleThreads)
+            if self._operation:
+                perform_operation(task, channel)
+            else:
+                perform_task(task, channel, RoleThreads)
         except UserError as error:
             channel.send({"t": "error", "sentence": str(error)})
         except Exception:  # noqa: BLE001 - as a process that ends by it: the run is then recovered
@@ -111,4 +125,12 @@ def workers_in_threads() -> Iterator[None]:
     """Runs of all queues of this process are conducted by threads of it in the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RunQueue, "worker", WorkerThread)
+        yield
+
+
+@contextmanager
+def operations_in_threads() -> Iterator[None]:
+    """Operations that this process starts are performed by threads of it in the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OperationProcess, "worker", WorkerThread)
         yield

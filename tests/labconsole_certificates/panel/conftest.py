@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from labconsole.engine.operation_process import OperationProcess
+from labconsole.engine.supervisor import WorkerProcess
 from labconsole.paths import pki_dir
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_ui.shell.main_window import MainWindow
 from tests.labconsole_certificates.panel.page_driver import Lab
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import kept_panels, module_window, operation_threads, shared, theme
+from tests.labconsole_ui.shared_window import SharedWindow
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = ["kept_panels", "module_window", "operation_threads", "shared", "theme"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,33 @@ class Pair:
     b: State
     root_a: CertificateRecord
     root_b: CertificateRecord
+
+
+@pytest.fixture
+def emptied_home(module_window: SharedWindow) -> Iterator[None]:
+    """Remove the databases and keys of the test from the home of the shared window."""
+    kept = set(module_window.home.iterdir())
+    yield
+    for path in set(module_window.home.iterdir()) - kept:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.fixture
+def home(emptied_home: None, shared: SharedWindow) -> Path:
+    """The home of the shared window: it is reset before its databases are removed."""
+    return shared.home
+
+
+@pytest.fixture
+def window(home: Path, operation_threads: None, shared: SharedWindow) -> MainWindow:
+    """The shared window, without a certificate database; its operations are threads."""
+    return shared.window
+
+
+@pytest.fixture
+def operation_processes(operation_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations are processes, as in a console: for a test in which one is killed."""
+    monkeypatch.setattr(OperationProcess, "worker", WorkerProcess)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QObject
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -204,6 +205,7 @@ def test_demo_has_the_defaults_and_limits_of_its_operation(lab: Lab) -> None:
     dialog.close()
 
 
+@pytest.mark.usefixtures("operation_processes")
 def test_demo_ends_when_its_dialog_is_closed(lab: Lab) -> None:
     view = lab.tab("exchange", ExchangeView)
     lab.click(view.demo_button)

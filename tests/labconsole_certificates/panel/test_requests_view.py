@@ -24,7 +24,6 @@ from labconsole_certificates.panel.requests.import_request_dialog import NewRequ
 from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog
 from labconsole_certificates.panel.requests.requests_view import RequestsView
 from labconsole_ui.operations.operation_dialog import OperationDialog
-from labconsole_ui.widgets.message_bar import MessageBar
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 from tests.helpers.openssl_command import run_openssl
 from tests.labconsole_certificates.panel.conftest import Pair
@@ -121,7 +120,7 @@ def test_a_pasted_certificate_of_an_own_request_is_imported(pair: Pair, lab: Lab
     view = lab.tab("requests", RequestsView)
     view.drop_box.pasted.emit(exported(pair.store.snapshot(), record, Form.CHAIN))
     lab.until(lambda: Item.CERTIFICATE in [handover.item for handover in lab.snapshot().handovers])
-    bar = lab.window.findChild(MessageBar)
+    bar = lab.window.messages
     lab.until(lambda: any("belongs to a key of this console" in each.message.sentence for each in bar.entries()))
     assert lab.operations() == ["certificates.take-certificate"]
 
@@ -130,7 +129,7 @@ def test_pasted_text_without_a_certificate_is_refused(pair: Pair, lab: Lab) -> N
     view = lab.tab("requests", RequestsView)
     QGuiApplication.clipboard().setText("good morning")
     lab.click(view.drop_box.paste_button)
-    bar = lab.window.findChild(MessageBar)
+    bar = lab.window.messages
     lab.until(lambda: any("neither a CSR nor a certificate" in each.message.sentence for each in bar.entries()))
 
 

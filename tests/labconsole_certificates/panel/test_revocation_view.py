@@ -16,7 +16,6 @@ from labconsole_certificates.operations.export import exported
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView
 from labconsole_certificates.revocation.crl_operations import publish_crl
 from labconsole_ui.operations.operation_dialog import OperationDialog
-from labconsole_ui.widgets.message_bar import MessageBar
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab, certified, local_state
 
@@ -35,7 +34,7 @@ def test_a_revoked_certificate_is_on_the_crl_and_answered_by_ocsp(pair: Pair, la
     view.responder.authority_box.setCurrentIndex(view.responder.authority_box.findData(pair.root_b.sha256))
     view.responder.port_box.setValue(free_port())
     lab.click(view.responder.start_button)
-    bar = lab.window.findChild(MessageBar)
+    bar = lab.window.messages
     lab.click(view.ask_button)
     lab.until(lambda: any("is not revoked" in each.message.sentence for each in bar.entries()))
 
@@ -80,7 +79,7 @@ def test_a_message_offers_the_next_crl_after_each_revocation(pair: Pair, lab: La
     lab.until(lambda: loss in dialog.confirmation.loss.text())
     lab.qtbot.keyClicks(dialog.confirmation.edit, view.issued.record(0).name)
     lab.do_action()
-    (entry,) = lab.window.findChild(MessageBar).entries()
+    (entry,) = lab.window.messages.entries()
     assert entry.message.sentence == "It is revoked (unspecified). Peers hear of it with the next CRL."
     assert entry.message.remedy[0] == "Publish CRL …"
 
@@ -92,7 +91,7 @@ def test_a_crl_of_an_unknown_issuer_is_refused_and_one_of_a_known_ca_imported(
     pem = exported(pair.store.snapshot(), crl)
     view = lab.tab("revocation", RevocationView)
     view.drop_box.pasted.emit(b"-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n")
-    bar = lab.window.findChild(MessageBar)
+    bar = lab.window.messages
     lab.until(lambda: len(bar.entries()) == 1)
     QGuiApplication.clipboard().setText(pem.decode())
     lab.click(view.drop_box.paste_button)

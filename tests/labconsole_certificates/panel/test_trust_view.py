@@ -30,7 +30,6 @@ from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.bundle_creation import make_bundle
 from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.widgets.message_bar import MessageBar
 from tests.helpers.many_states import STATES, trust_a_third
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab, local_state, trust
@@ -106,7 +105,7 @@ def test_a_bundle_is_imported_only_with_its_whole_fingerprint_typed(
     (row,) = lab.snapshot().trust
     assert lab.snapshot().certificate_by_id[row.certificate].sha256 == fingerprint
     assert lab.operations() == ["certificates.take-bundle"]
-    bar = lab.window.findChild(MessageBar)
+    bar = lab.window.messages
     said = "State A imported trust bundle 1 of State C: one root is now trusted."
     lab.until(lambda: [each.message.sentence for each in bar.entries()] == [said])
 

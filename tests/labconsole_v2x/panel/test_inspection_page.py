@@ -84,8 +84,8 @@ class Driver:
 
 
 @pytest.fixture
-def driver(qtbot: QtBot, shown_window: MainWindow) -> Driver:
-    """The page, opened by its entry in the navigation."""
+def driver(qtbot: QtBot, shown_window: MainWindow, operation_threads: None) -> Driver:
+    """The page, opened by its entry in the navigation; its operations are threads of the test process."""
     tree = shown_window.findChild(Navigation)
     assert tree is not None
     (entry,) = tree.findItems("Inspect captures", Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive)
