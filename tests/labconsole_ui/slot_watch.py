@@ -13,6 +13,8 @@ from PySide6.QtCore import QObject, QTimer
 
 LONG_S = 0.02
 """Turns below this are never compared with the yardstick: they are far from any bound."""
+TICK_MS = 1
+"""Without a pause the watch itself would keep a core busy for as long as a run takes."""
 STEPS = 20_000
 YARDSTICK_S = 0.002
 """Processor time of the yardstick on a machine that the bounds are meant for; a slower one has as much more time."""
@@ -41,7 +43,7 @@ def slots_watched() -> Iterator[SlotWatch]:
 
 
 class SlotWatch(QObject):
-    """Ticks in each turn of the event loop; what the thread computed between two ticks was one turn.
+    """Ticks each millisecond; what the thread computed between two ticks was one turn, or several short ones.
 
     The time is the processor time of the window's thread: on any system what the window costs, but not what it waits
     for. A processor that is shared computes the same work at half its speed or less. After a long turn a piece of work
@@ -56,7 +58,7 @@ class SlotWatch(QObject):
         self._last = time.thread_time()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
-        self._timer.start(0)
+        self._timer.start(TICK_MS)
 
     def stop(self) -> None:
         """Measure no more."""
@@ -76,7 +78,8 @@ class SlotWatch(QObject):
             now = _yardstick()
             self._yardstick_s = min(self._yardstick_s, now)
             turn *= self._yardstick_s / now
-        self._turns_s = nlargest(2, [*self._turns_s, turn])
+        if turn > self._turns_s[1]:
+            self._turns_s = nlargest(2, [*self._turns_s, turn])
         self._last = time.thread_time()
 
 

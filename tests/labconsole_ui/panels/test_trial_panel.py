@@ -182,6 +182,7 @@ def test_reset_of_a_field_gives_the_preset_s_value(qtbot: QtBot, panel: TrialPan
     assert row.reset_button.toolTip().startswith("Back to the default: ")
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_run_is_queued_before_waiting_runs_and_add_after_them(
     qtbot: QtBot, own_panel: TrialPanel, window: MainWindow
 ) -> None:

@@ -30,8 +30,9 @@ from tests.labconsole_ui.views.conftest import StoredRuns
 
 @again_after_a_long_turn
 def test_no_slot_blocks_the_window_while_a_run_is_in_progress(qtbot: QtBot, window: MainWindow) -> None:
+    """Through two runs in processes, whose comparison is filled as they finish; the nightly set watches the demo."""
     queue = window.services.bridge.queue
-    queue.submit(campaign("A", "B", count=3000))
+    window.runs.follow_runs(queue.submit(campaign("A", "B", count=3000)))
     qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
     with slots_watched() as watch:
         qtbot.waitUntil(lambda: not queue.busy)

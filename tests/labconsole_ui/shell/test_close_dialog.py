@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import Event
 
+import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -39,6 +40,7 @@ def question(window: MainWindow) -> CloseQuestion:
     return found
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_closing_during_a_run_asks_and_stay_stays(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     queue.submit(endless())
@@ -64,6 +66,7 @@ def test_cancel_and_close_cancels_the_run_and_keeps_what_it_measured(qtbot: QtBo
         assert reader.run(waiting).row.status is RunStatus.CANCELLED
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_close_when_done_waits_for_the_queue(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     run_ids = queue.submit(campaign("A", "B"))

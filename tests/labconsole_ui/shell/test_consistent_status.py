@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import RunQueue
-from labconsole.store.errors import StoreError
-from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.services import Services
@@ -25,39 +20,17 @@ from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
 from labconsole_ui.views.queue.queue_model import QueueColumn
 from labconsole_ui.views.start_page import RecentRun, StartPage
-from tests.helpers.practice import wait_until
 from tests.labconsole_ui.campaigns import campaign, endless
 from tests.labconsole_ui.shown_messages import shown_sentences
+from tests.labconsole_ui.window_kills import Kill, kill_window
 
-DRIVER = Path(__file__).parent.parent / "window_driver.py"
 Opener = Callable[[Services], MainWindow]
 
 
-def in_progress(database: Path) -> int | None:
-    """The run in progress, once it has stored samples."""
-    try:
-        with Reader(database) as reader:
-            running = [live.id for live in reader.live_runs() if live.status is RunStatus.RUNNING]
-            return running[0] if running and reader.run(running[0]).series else None
-    except StoreError:
-        return None
-
-
 @pytest.fixture
-def killed(home: Path) -> int:
-    """The run of the demo that was in progress when its window was killed; three more were waiting."""
-    database = home / "runs.db"
-    window = subprocess.Popen([sys.executable, str(DRIVER), str(database)], stderr=subprocess.DEVNULL)
-    try:
-        assert wait_until(lambda: in_progress(database) is not None, 60)
-        run_id = in_progress(database)
-        family = psutil.Process(window.pid).children(recursive=True)
-    finally:
-        window.kill()
-        window.wait()
-    psutil.wait_procs(family, timeout=10)
-    assert run_id is not None
-    return run_id
+def kill(home: Path) -> Kill:
+    """The kill of a window during the first run of its demo; more runs were waiting."""
+    return kill_window(home / "runs.db", home)
 
 
 def words(window: MainWindow) -> dict[str, dict[int, str]]:
@@ -89,9 +62,11 @@ def disagreement(window: MainWindow) -> str:
 
 
 @pytest.mark.timeout(120)
-def test_after_a_kill_all_views_agree_at_once_and_none_shows_running(
-    qtbot: QtBot, killed: int, services: Services, open_window: Opener
+def test_after_a_kill_nothing_is_lost_and_all_views_agree_at_once_and_none_shows_running(
+    qtbot: QtBot, kill: Kill, services: Services, open_window: Opener
 ) -> None:
+    """The nightly set kills windows at six more moments (`test_window_killed.py`)."""
+    killed = kill.run_id
     seen: set[str] = set()
     window = open_window(services)
     bring_forward(window.history_dock)
@@ -113,6 +88,8 @@ def test_after_a_kill_all_views_agree_at_once_and_none_shows_running(
     qtbot.waitUntil(lambda: bool(shown_sentences(window)))
     [sentence] = shown_sentences(window)
     assert sentence.startswith(f"Run {killed} (Test 1: plain) was interrupted: "), "Run 10 () names nothing"
+    assert kill.in_mid_run
+    kill.assert_recovered()
 
 
 def click(qtbot: QtBot, window: MainWindow, name: str) -> None:
@@ -120,6 +97,7 @@ def click(qtbot: QtBot, window: MainWindow, name: str) -> None:
     qtbot.mouseClick(next(one for one in buttons if one.accessibleName() == name), Qt.MouseButton.LeftButton)
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_a_cancelled_run_is_cancelling_everywhere_until_it_has_ended(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     bring_forward(window.queue_dock)
@@ -146,6 +124,7 @@ def other_console(qtbot: QtBot, bridge: QueueBridge, home: Path) -> Iterator[Run
     queue.close()
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_runs_of_another_console_are_shown_with_its_host_and_process(
     qtbot: QtBot, window: MainWindow, other_console: RunQueue
 ) -> None:

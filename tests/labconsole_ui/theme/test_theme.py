@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QEvent, QSize
 from PySide6.QtGui import QFontInfo, QIcon, QPalette
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole_ui.theme.colours import DARK, LIGHT, Colours
@@ -124,3 +124,26 @@ def test_bundled_font_is_used_with_figures_of_equal_width(theme: Theme) -> None:
     font = theme.font(FontRole.TABLE)
     assert QFontInfo(font).family().startswith("Inter")
     assert font.featureValue(font.Tag("tnum")) == 1
+
+
+class StyledWidget(QWidget):
+    """Counts how often it is styled."""
+
+    styled = 0
+
+    def changeEvent(self, event: QEvent) -> None:
+        self.styled += event.type() is QEvent.Type.StyleChange
+        super().changeEvent(event)
+
+
+def test_a_change_of_the_theme_styles_deep_widgets_as_often_as_others(qtbot: QtBot, theme: Theme) -> None:
+    """Qt styles each widget again for each of its ancestors: a window with one panel then took 2.3 s."""
+    top = parent = StyledWidget()
+    qtbot.addWidget(top)
+    for _ in range(12):
+        parent = StyledWidget(parent)
+    top.show()
+    top.styled = parent.styled = 0
+    theme.set_mode(ThemeMode.DARK)
+    theme.set_mode(ThemeMode.LIGHT)
+    assert 0 < parent.styled == top.styled

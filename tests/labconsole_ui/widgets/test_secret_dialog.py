@@ -19,6 +19,8 @@ from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.labconsole_ui.shown_messages import shown_sentences
 
+pytestmark = pytest.mark.usefixtures("worker_threads")
+
 KIND = "amqp.messaging"
 PASSPHRASES = {"sender": "passphrase of state-x", "receiver": "passphrase of state-y"}
 
@@ -87,6 +89,8 @@ def test_a_run_begins_when_its_passphrases_are_entered_and_they_are_forgotten_at
     assert len(queue._secrets) == 2 and PASSPHRASES["sender"] not in repr(vars(queue))
     assert wait_for_runs(qtbot, window, 2) == [RunStatus.FINISHED] * 2, [item.reason for item in queue.items]
     assert queue._secrets == {}
+    window.backups.timer.stop()
+    qtbot.waitUntil(lambda: not list(home.glob("*.partial*")))  # a backup that has begun
     kept = [path for path in home.rglob("*") if path.is_file() and path.suffix != ".passphrase"]
     assert home / "runs.db" in kept
     for passphrase in PASSPHRASES.values():
