@@ -104,7 +104,10 @@ def further(qtbot: QtBot, page: LivePanel, number: int, count: int) -> None:
     qtbot.waitUntil(lambda: sent(page, number) >= wanted)
 
 
-def test_empty_page_says_what_will_be_there(qtbot: QtBot, page: LivePanel) -> None:
+def test_empty_page_says_what_will_be_there_and_is_used_by_the_keyboard(
+    qtbot: QtBot, page: LivePanel, shown_window: MainWindow
+) -> None:
+    check_letters(page, shown_window)
     assert page.map.isVisible() and page.stations.isVisible() and not page.form.isVisible()
     assert [figure[1].text() for figure in (page.glance.verified, page.glance.loss, page.glance.serves)] == [
         NO_FIGURE
@@ -126,6 +129,24 @@ def test_empty_page_says_what_will_be_there(qtbot: QtBot, page: LivePanel) -> No
     click_tab(qtbot, page, STATIONS)
     qtbot.mouseClick(page.run_bar.problem_button, LEFT)
     assert page.tabs.currentIndex() == SCENARIO and page.form.isVisible() and not page.context.bridge.queue.items
+    check_space(qtbot, page)
+
+
+def check_letters(page: LivePanel, window: MainWindow) -> None:
+    """Each letter is for one button."""
+    shown = [button.text() for button in page.findChildren(QPushButton) if not button.isHidden()]
+    menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]
+    letters = [text.split("&")[1][0].upper() for text in (*shown, *menus) if "&" in text]
+    assert len(letters) > 8 and len(set(letters)) == len(letters), letters
+
+
+def check_space(qtbot: QtBot, page: LivePanel) -> None:
+    """A button that has the focus is pressed by Space, as everywhere: the list of stations does not take it."""
+    fill(page, senders=1, warm_up=0.0, duration=0.5, capture=False, rate=10.0, receivers="one", processes=1)
+    page.context.bridge.queue.pause()
+    page.run_bar.run_button.setFocus()
+    qtbot.keyClick(page.run_bar.run_button, Qt.Key.Key_Space)
+    assert len(page.context.bridge.queue.items) == 1
 
 
 def test_run_shows_its_stations_figures_plots_and_packets(
@@ -231,8 +252,30 @@ def check_packets(qtbot: QtBot, page: LivePanel) -> None:
 
 
 @pytest.mark.usefixtures("worker_threads")
-def test_stations_are_stopped_and_started_by_button_and_space(qtbot: QtBot, page: LivePanel) -> None:
-    start(qtbot, page, **LONG)
+def test_many_receivers_have_the_figures_of_one_unit_and_are_stopped_and_started(qtbot: QtBot, page: LivePanel) -> None:
+    """Six stations that all receive, at 10 Hz: each hears five others, 50 messages a second."""
+    fill(page, senders=6, receivers="all", rate=10.0, warm_up=1.0, duration=60.0, capture=False)
+    qtbot.mouseClick(page.run_bar.run_button, LEFT)
+    card = page.glance
+    qtbot.waitUntil(lambda: card.verified[1].text() in {f"{rate}" for rate in range(45, 56)})
+    assert card.verified[2].text() == "messages a second and station, now" and card.serves[1].text() in ("4", "5", "6")
+    qtbot.waitUntil(lambda: set(rows(page)) == {f"Station {number}" for number in range(1, 7)})
+    qtbot.waitUntil(lambda: all(row[2:] == ["5", "5"] for row in rows(page).values()))
+    qtbot.waitUntil(lambda: card.loss[1].text() != NO_FIGURE)
+    card_loss = float(card.loss[1].text().strip("<% "))
+    assert card_loss < 25, "packets that wait for a certificate, and nothing else"
+    qtbot.waitUntil(lambda: sent(page, 1) > 35)
+    check_stop_and_start(qtbot, page)
+    assert cancel(qtbot, page) is RunStatus.CANCELLED
+    qtbot.keyClick(page.stations.table, Qt.Key.Key_Space)
+    assert rows(page)["Station 3"][0] == "finished", "no run is in progress"
+    run_id = page.monitor.run_id
+    assert card.verified[2].text() == f"messages a second and station, mean of run {run_id}"
+    assert float(card.verified[1].text()) == pytest.approx(50, rel=0.3)
+
+
+def check_stop_and_start(qtbot: QtBot, page: LivePanel) -> None:
+    """Stations are stopped and started by button and Space; those that are silent do so for a small part of the run."""
     buttons = page.stations.stop_button, page.stations.start_button
     click_on_map(qtbot, page, 2)
     qtbot.mouseClick(buttons[0], LEFT)
@@ -244,16 +287,13 @@ def test_stations_are_stopped_and_started_by_button_and_space(qtbot: QtBot, page
     further(qtbot, page, 2, 5)
     qtbot.waitUntil(lambda: rows(page)["Station 2"][0] == "sends")
     assert [button.isEnabled() for button in buttons] == [True, False]
-    click_row(qtbot, page, 3)
+    click_row(qtbot, page, 2)
     page.stations.table.setFocus()
     qtbot.keyClick(page.stations.table, Qt.Key.Key_Space)
     assert rows(page)["Station 3"][0] == "stopped"
     assert_silent(qtbot, page, 3)
     qtbot.keyClick(page.stations.table, Qt.Key.Key_Space)
     further(qtbot, page, 3, 5)
-    assert cancel(qtbot, page) is RunStatus.CANCELLED
-    qtbot.keyClick(page.stations.table, Qt.Key.Key_Space)
-    assert rows(page)["Station 3"][0] == "finished", "no run is in progress"
 
 
 def assert_silent(qtbot: QtBot, page: LivePanel, number: int) -> None:
@@ -268,35 +308,6 @@ def assert_silent(qtbot: QtBot, page: LivePanel, number: int) -> None:
 
 
 @pytest.mark.usefixtures("worker_threads")
-def test_figures_of_many_receivers_are_those_of_one_unit(qtbot: QtBot, page: LivePanel) -> None:
-    """Six stations that all receive, at 10 Hz: each hears five others, 50 messages a second."""
-    fill(page, senders=6, receivers="all", rate=10.0, warm_up=1.0, duration=60.0, capture=False)
-    qtbot.mouseClick(page.run_bar.run_button, LEFT)
-    card = page.glance
-    qtbot.waitUntil(lambda: card.verified[1].text() in {f"{rate}" for rate in range(45, 56)})
-    assert card.verified[2].text() == "messages a second and station, now" and card.serves[1].text() in ("4", "5", "6")
-    qtbot.waitUntil(lambda: set(rows(page)) == {f"Station {number}" for number in range(1, 7)})
-    qtbot.waitUntil(lambda: all(row[2:] == ["5", "5"] for row in rows(page).values()))
-    qtbot.waitUntil(lambda: card.loss[1].text() != NO_FIGURE)
-    card_loss = float(card.loss[1].text().strip("<% "))
-    assert card_loss < 25, "packets that wait for a certificate, and nothing else"
-    qtbot.waitUntil(lambda: sent(page, 1) > 35)
-    assert cancel(qtbot, page) is RunStatus.CANCELLED
-    run_id = page.monitor.run_id
-    assert card.verified[2].text() == f"messages a second and station, mean of run {run_id}"
-    assert float(card.verified[1].text()) == pytest.approx(50, rel=0.3)
-
-
-def test_space_on_another_widget_is_not_taken_by_the_list(qtbot: QtBot, page: LivePanel) -> None:
-    """A button that has the focus is pressed by Space, as everywhere."""
-    fill(page, senders=1, warm_up=0.0, duration=0.5, capture=False, rate=10.0)
-    page.context.bridge.queue.pause()
-    page.run_bar.run_button.setFocus()
-    qtbot.keyClick(page.run_bar.run_button, Qt.Key.Key_Space)
-    assert len(page.context.bridge.queue.items) == 1
-
-
-@pytest.mark.usefixtures("worker_threads")
 def test_run_without_capture_has_no_packets_and_says_so(qtbot: QtBot, page: LivePanel) -> None:
     fill(page, senders=1, warm_up=0.0, duration=0.5, capture=False, security="none", rate=10.0)
     qtbot.mouseClick(page.run_bar.run_button, LEFT)
@@ -307,10 +318,3 @@ def test_run_without_capture_has_no_packets_and_says_so(qtbot: QtBot, page: Live
     sentence = f"Run {run_id} has no capture: it was switched off in the scenario, or the run did not begin."
     qtbot.waitUntil(lambda: page.packets_label.text() == sentence)
     assert page.packets.notice.isVisible() and not page.open_run_button.isEnabled()
-
-
-def test_each_letter_is_for_one_button(page: LivePanel, shown_window: MainWindow) -> None:
-    shown = [button.text() for button in page.findChildren(QPushButton) if not button.isHidden()]
-    menus = [menu.text() for menu in shown_window.menuBar().actions() if menu.text() != "&Runs"]
-    letters = [text.split("&")[1][0].upper() for text in (*shown, *menus) if "&" in text]
-    assert len(letters) > 8 and len(set(letters)) == len(letters), letters
