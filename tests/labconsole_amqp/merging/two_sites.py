@@ -20,6 +20,7 @@ from labconsole.cli.main import main
 from labconsole.clock import SHIFT_VARIABLE
 from labconsole.paths import HOME_VARIABLE
 from tests.helpers.signals import interruptible
+from tests.helpers.worker_threads import CONSOLE_IN_THREADS
 
 SHIFT_NS, DRIFT_PPM = 7_000_000_000, 60
 
@@ -51,10 +52,10 @@ class Site:
         lines = ["format = 1", 'kind = "amqp.messaging"', 'title = "Two sites"', "[parameters]"]
         lines += [f"{key} = {json.dumps(value)}" for key, value in {**settings, "mode": self.mode}.items()]
         profile.write_text("\n".join(lines) + "\n")
-        console = ["-c", _IN_THREADS] if in_threads else ["-m", "labconsole.cli.main"]
+        console = CONSOLE_IN_THREADS if in_threads else (sys.executable, "-m", "labconsole.cli.main")
         with interruptible():
             return subprocess.Popen(
-                [sys.executable, *console, "run", str(profile), "--json", "--db", str(self.database)],
+                [*console, "run", str(profile), "--json", "--db", str(self.database)],
                 env=self.environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -68,15 +69,6 @@ class Site:
             patch.setenv(HOME_VARIABLE, str(self.folder / self.mode))
             assert main([*arguments, "--db", str(self.database)]) == FINISHED
         return out.getvalue()
-
-
-_IN_THREADS = """
-import sys
-from labconsole.cli.main import main
-from tests.helpers.worker_threads import workers_in_threads
-with workers_in_threads():
-    sys.exit(main(sys.argv[1:]))
-"""
 
 
 def finish(runs: Sequence[subprocess.Popen[str]], codes: Sequence[int]) -> list[dict[str, Any]]:
