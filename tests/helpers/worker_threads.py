@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,14 @@ from labconsole.engine.worker import perform_task
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
 from tests.helpers.role_threads import RoleThreads
+
+CONSOLE_IN_THREADS = (
+    sys.executable,
+    "-c",
+    "import sys; from labconsole.cli.main import main; from tests.helpers.worker_threads import workers_in_threads\n"
+    "with workers_in_threads(): sys.exit(main())",
+)
+"""Start of the command line of a console whose workers and roles are threads of its one process."""
 
 
 class WorkerThread(Worker):

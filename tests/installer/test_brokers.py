@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -28,6 +32,7 @@ from real_brokers import artemis, command, java_archives
 from real_brokers.java_archives import Archive
 from tests.labconsole_amqp.link_transfer import PAYLOAD, send_all
 from tests.labconsole_amqp.real_broker import missing
+from tests.labconsole_amqp.restart_in_run import assert_nothing_lost, run_over_restart
 
 SCRIPT = Path(__file__).resolve().parents[2] / "installer" / "brokers.py"
 BASE_PYTHON = str(Path(sys.executable).resolve())
@@ -40,6 +45,28 @@ def call(*arguments: str, script: Path = SCRIPT) -> subprocess.CompletedProcess[
     """Run the script as a user does."""
     words = [BASE_PYTHON, str(script), *arguments]
     return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=170)
+
+
+@dataclass(frozen=True)
+class Performed:
+    """Exit code and texts of a command line."""
+
+    code: int
+    out: str
+    err: str
+
+
+def perform(*arguments: str) -> Performed:
+    """Carry out a command line that starts no broker, in the test's process."""
+    out, err = io.StringIO(), io.StringIO()
+    mask, handler = os.umask(0o077), signal.getsignal(signal.SIGTERM)
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = command.run(list(arguments))
+    finally:
+        os.umask(mask)
+        signal.signal(signal.SIGTERM, handler)
+    return Performed(code, out.getvalue(), err.getvalue())
 
 
 def of_folder(folder: Path) -> list[int]:
@@ -59,7 +86,7 @@ def of_folder(folder: Path) -> list[int]:
 def folder(tmp_path: Path) -> Iterator[Path]:
     """A folder for a broker, which is stopped at the end."""
     yield tmp_path / "broker"
-    call("rabbitmq", "--dir", str(tmp_path / "broker"), "stop")
+    perform("rabbitmq", "--dir", str(tmp_path / "broker"), "stop")
 
 
 @pytest.mark.parametrize(
@@ -99,10 +126,15 @@ def test_checkout_that_is_not_set_up_is_named_even_by_an_old_python(tmp_path: Pa
 
 
 @needs_rabbitmq
-def test_rabbitmq_from_start_to_stop(folder: Path) -> None:
+@pytest.mark.timeout(600)
+def test_rabbitmq_is_restarted_in_mid_run_killed_and_replaced(folder: Path, lab_home: Path, tmp_path: Path) -> None:
+    """Its messages stay, its files are private, and its secrets are in no command line.
+
+    One test, since each start takes 10 s of CPU.
+    """
     place = ("rabbitmq", f"--dir={folder}")
-    nothing = call(*place, "status")
-    assert (nothing.returncode, nothing.stdout) == (3, f"Nothing runs in {folder}.\n")
+    nothing = perform(*place, "status")
+    assert (nothing.code, nothing.out) == (3, f"Nothing runs in {folder}.\n")
     started = call(*place, "start", *FREE_PORTS, "--queue=first", "--queue=second")
     assert started.returncode == 0, started.stderr
     state = json.loads((folder / "state.json").read_text())
@@ -114,83 +146,88 @@ def test_rabbitmq_from_start_to_stop(folder: Path) -> None:
         "Queues, as addresses: /amq/queue/first, /amq/queue/second",
     ):
         assert re.search(sentence, started.stdout), sentence
-    status = call(*place, "status")
-    assert status.returncode == 0
-    assert status.stdout.splitlines()[0] == started.stdout.splitlines()[0]
-    again = call(*place, "start", *FREE_PORTS)
-    assert (again.returncode, again.stdout) == (1, "")
-    assert re.search(r"RabbitMQ is running already \(pid \d+, .*\): stop it first\.", again.stderr)
-    assert len(of_folder(folder)) >= 2
+    status = perform(*place, "status")
+    assert status.code == 0
+    assert status.out.splitlines()[0] == started.stdout.splitlines()[0]
+    again = perform(*place, "start", *FREE_PORTS)
+    assert (again.code, again.out) == (1, "")
+    assert re.search(r"RabbitMQ is running already \(pid \d+, .*\): stop it first\.", again.err)
+    assert_private(folder)
     with connect(Endpoint("127.0.0.1", state["port"])) as connection:
         durable = plain_template(PAYLOAD, message_number(0, 0), durable=True)
         send_all(Sender(connection, "/amq/queue/second"), durable, 5)
-    stopped = call(*place, "stop")
-    assert (stopped.returncode, stopped.stdout) == (0, "RabbitMQ has stopped.\n")
-    assert of_folder(folder) == []
-    assert call(*place, "status").returncode == 3
-    assert call(*place, "stop").returncode == 0
-    ports = (f"--port={state['port']}", f"--tls-port={state['tls_port']}")
-    assert call(*place, "start", *ports, "--queue=second").returncode == 0
+
+    def restart() -> None:
+        stopped = call(*place, "stop")
+        assert (stopped.returncode, stopped.stdout) == (0, "RabbitMQ has stopped.\n")
+        assert of_folder(folder) == []
+        assert perform(*place, "status").code == 3
+        assert perform(*place, "stop").code == 0
+        ports = (f"--port={state['port']}", f"--tls-port={state['tls_port']}")
+        queues = ("--queue=first", "--queue=second")
+        assert call(*place, "start", *ports, *queues, "--client=state-a", "--client=state-b").returncode == 0
+
+    run_place = {"broker": "external", "port": state["tls_port"], "address": "/amq/queue/first", "test": 2}
+    assert_nothing_lost(run_over_restart(tmp_path / "run", run_place, restart))
     with connect(Endpoint("127.0.0.1", state["port"])) as connection:
         assert probe_queue_depth(connection, "/amq/queue/second", limit=100, quiet_s=5) == 5
 
-
-@needs_rabbitmq
-def test_killed_broker_is_reported_and_replaced(folder: Path) -> None:
-    """Its files are private, its secrets are in no command line, and the next start removes what was left of it."""
-    place = ("rabbitmq", f"--dir={folder}")
-    assert call(*place, "start", *FREE_PORTS, "--client=state-a").returncode == 0
-    state = json.loads((folder / "state.json").read_text())
-    readable = [path for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077 and not path.is_symlink()]
-    assert readable == []
-    secrets = re.findall(r"password = (\S+)", (folder / "configuration" / "rabbitmq.conf").read_text())
-    arguments = " ".join(" ".join(psutil.Process(pid).cmdline()) for pid in of_folder(folder))
-    assert len(secrets) == 1 and secrets[0] not in arguments
-    mapper, server = (psutil.Process(one["pid"]) for one in state["processes"])
+    mapper, server = (
+        psutil.Process(one["pid"]) for one in json.loads((folder / "state.json").read_text())["processes"]
+    )
     server.kill()
     psutil.wait_procs([server], timeout=10)
-    ended = call(*place, "status")
-    assert (ended.returncode, mapper.is_running()) == (3, True)
-    assert f"RabbitMQ does not run: it ended without `stop` (pid {server.pid}, started 20" in ended.stdout
-    started = call(*place, "start", *FREE_PORTS, "--client=state-b")
-    assert started.returncode == 0, started.stderr
-    assert f"RabbitMQ (pid {server.pid}) had ended without `stop`: what it has stored is kept." in started.stderr
+    ended = perform(*place, "status")
+    assert (ended.code, mapper.is_running()) == (3, True)
+    assert f"RabbitMQ does not run: it ended without `stop` (pid {server.pid}, started 20" in ended.out
+    replaced = call(*place, "start", *FREE_PORTS, "--client=state-b")
+    assert replaced.returncode == 0, replaced.stderr
+    assert f"RabbitMQ (pid {server.pid}) had ended without `stop`: what it has stored is kept." in replaced.stderr
     assert not mapper.is_running()
     rights = json.loads((folder / "configuration" / "definitions.json").read_text())["permissions"]
     assert {one["user"]: one["read"] for one in rights} == {"anonymous": ".*", "state-a": "", "state-b": ".*"}
 
 
+def assert_private(folder: Path) -> None:
+    """Others can read no file of a running broker, and its password is in no command line."""
+    readable = [path for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077 and not path.is_symlink()]
+    assert readable == []
+    secrets = re.findall(r"password = (\S+)", (folder / "configuration" / "rabbitmq.conf").read_text())
+    arguments = " ".join(" ".join(psutil.Process(pid).cmdline()) for pid in of_folder(folder))
+    assert len(secrets) == 1 and secrets[0] not in arguments
+
+
 @needs_rabbitmq
-def test_start_that_cannot_succeed_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+def test_start_that_cannot_succeed_is_one_sentence(folder: Path, lab_home: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = call("rabbitmq", f"--dir={folder}", "start", f"--port={port}", "--tls-port=0")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"port {port} cannot be used (Address already in use): choose another one by --port" in done.stderr
+        done = perform("rabbitmq", f"--dir={folder}", "start", f"--port={port}", "--tls-port=0")
+    assert (done.code, done.out) == (1, "")
+    assert f"port {port} cannot be used (Address already in use): choose another one by --port" in done.err
     for arguments, sentence in (
         (["--certificate=a.pem"], "a certificate needs its key"),
         (["--certificate=a.pem", "--key=a.key"], "name the authority of the clients' certificates by --trust"),
         (["--user=lab", f"--password-file={tmp_path / 'none'}"], "does not exist"),
     ):
-        done = call("rabbitmq", f"--dir={folder}", "start", *FREE_PORTS, *arguments)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert sentence in done.stderr
+        done = perform("rabbitmq", f"--dir={folder}", "start", *FREE_PORTS, *arguments)
+        assert (done.code, done.out) == (1, "")
+        assert sentence in done.err
     assert of_folder(folder) == []
 
 
 def test_folder_that_others_can_read_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    done = call("rabbitmq", f"--dir={tmp_path}", "start", *FREE_PORTS)
-    assert done.returncode == 1
-    assert f"others can read {tmp_path}: make it yours alone with chmod 700" in done.stderr
+    done = perform("rabbitmq", f"--dir={tmp_path}", "start", *FREE_PORTS)
+    assert done.code == 1
+    assert f"others can read {tmp_path}: make it yours alone with chmod 700" in done.err
 
 
 def test_damaged_state_is_named(tmp_path: Path) -> None:
     for text in ("", "[]", '{"processes": 1}'):
         (tmp_path / "state.json").write_text(text)
-        done = call("artemis", f"--dir={tmp_path}", "status")
-        assert done.returncode == 1
-        assert "state.json is damaged" in done.stderr
+        done = perform("artemis", f"--dir={tmp_path}", "status")
+        assert done.code == 1
+        assert "state.json is damaged" in done.err
 
 
 @pytest.mark.parametrize(

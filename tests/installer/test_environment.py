@@ -55,10 +55,8 @@ def lock(*wheels: Path) -> str:
     return "".join(f"{name.replace('_', '-')}==1 \\\n    --hash=sha256:{digest}\n" for name, digest in hashed)
 
 
-@pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout whose locked packages are the wheels in `wheels/`, and a pip that looks nowhere else."""
-    root = tmp_path / "checkout"
+def create_checkout(root: Path) -> None:
+    """A checkout whose locked packages are the wheels in `wheels/`."""
     for folder in ("requirements", "wheels"):
         (root / folder).mkdir(parents=True)
     (root / environment.BUILD_LOCK).write_text(lock(wheel(root / "wheels", "builder", "builder", "")))
@@ -67,17 +65,69 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "pyproject.toml").write_text(PROJECT + 'version = "1"\n')
     (root / "backend.py").write_text(BACKEND)
     wheel(root, "console", "console", "")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(root / "wheels"))
+
+
+def use_wheels(patch: pytest.MonkeyPatch, root: Path) -> None:
+    """A pip that looks nowhere else.
+
+    It is compiled where it is installed and copied so: with a prefix each environment would compile it again.
+    """
+    patch.setenv("PIP_NO_INDEX", "1")
+    patch.setenv("PIP_FIND_LINKS", str(root / "wheels"))
+    patch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of the test."""
+    root = tmp_path / "checkout"
+    create_checkout(root)
+    use_wheels(monkeypatch, root)
     return root
 
 
+FROM_NOTHING = """
+import json, sys
+from pathlib import Path
+from environment import Environment
+made = Environment(Path(sys.argv[1]))
+steps = [made.step().name]
+made.ensure()
+steps.append(made.step().name)
+Path(sys.argv[2]).write_text(json.dumps(steps))
+"""
+
+
 @pytest.fixture(scope="session")
-def empty_venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with pip and nothing else, to be copied: creating one takes 4 s."""
+def from_nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a `checkout` that was set up from nothing, the `steps` before and after, and what `stdout` got.
+
+    The real venv, which takes 5 s, is created in this checkout alone, and copied where a test needs one.
+    """
 
     def create(folder: Path) -> None:
-        subprocess.run([sys.executable, "-m", "venv", folder / ".venv"], check=True)
+        root = folder / "checkout"
+        create_checkout(root)
+        command = [sys.executable, "-c", FROM_NOTHING, root, folder / "steps"]
+        with pytest.MonkeyPatch.context() as patch, (folder / "stdout").open("wb") as stdout:
+            use_wheels(patch, root)
+            patch.setenv("PYTHONPATH", str(ROOT / "installer"))
+            subprocess.run(command, check=True, stdout=stdout)
+
+    return shared_once(tmp_path_factory, "environment-from-nothing", create)
+
+
+@pytest.fixture(scope="session")
+def empty_venv(from_nothing: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its virtual environment without the installed packages, to be copied."""
+
+    def create(folder: Path) -> None:
+        shutil.copytree(from_nothing / "checkout" / ".venv", folder / ".venv", symlinks=True)
+        (folder / ".venv" / "labconsole-state.json").unlink()
+        (packages,) = folder.rglob("site-packages")
+        for name in ("builder*", "proton*", "python_qpid_proton*", "console*"):
+            for path in packages.glob(name):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     return shared_once(tmp_path_factory, "empty venv", create) / ".venv"
 
@@ -89,17 +139,25 @@ def furnished(checkout: Path, empty_venv: Path) -> Path:
     return checkout
 
 
-def installed(made: Environment, module: str) -> bool:
-    return subprocess.run([made.python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+def installed(made: Environment, *modules: str) -> bool:
+    """Whether all of them can be imported."""
+    code = f"import {', '.join(modules)}"
+    return subprocess.run([made.python, "-c", code], capture_output=True, check=False).returncode == 0
 
 
-def test_from_nothing_to_complete_and_then_nothing_more(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_from_nothing_to_complete_and_then_nothing_more(
+    from_nothing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert json.loads((from_nothing / "steps").read_text()) == ["MAKE", "NOTHING"]
+    assert (from_nothing / "stdout").read_bytes() == b"", "stdout belongs to the application"
+
+    checkout = Path(shutil.copytree(from_nothing / "checkout", tmp_path / "checkout", symlinks=True))
+    use_wheels(monkeypatch, checkout)
     made = Environment(checkout)
-    assert made.step() is Step.MAKE
-    made.ensure()
+    assert made.step() is Step.MAKE, "it has another place"
+    made._record(asdict(wanted_state(checkout, made.path)))
     assert made.step() is Step.NOTHING
-    assert all(installed(made, module) for module in ("builder", "proton", "console"))
-    assert capfd.readouterr().out == "", "stdout belongs to the application"
+    assert installed(made, "builder", "proton", "console")
 
     extra = wheel(checkout / "wheels", "extra", "extra", "")
     with (checkout / environment.CONSOLE_LOCK).open("a") as file:
@@ -112,28 +170,33 @@ def test_from_nothing_to_complete_and_then_nothing_more(checkout: Path, capfd: p
     assert kept.exists(), "a changed lock completes the environment and does not replace it"
 
 
-def test_interrupted_setup_is_re_created(furnished: Path) -> None:
-    (furnished / "wheels" / "builder-1-py3-none-any.whl").unlink()
-    made = Environment(furnished)
-    assert made.step() is Step.UPDATE
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_incomplete_venv_without_pip_and_interrupted_setup_are_re_created(
+    checkout: Path, empty_venv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`venv --clear` copies an environment here; the real one creates that of the test from nothing to complete."""
+    made = Environment(checkout)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made.path], check=True)
+    assert made.step() is Step.UPDATE and not made._has_pip()
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\ntest "$1 $2 $3" = "-m venv --clear" || exit 9\nrm -rf "$4" && cp -a "{empty_venv}" "$4"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    (checkout / "wheels" / "builder-1-py3-none-any.whl").unlink()
     with pytest.raises(SetupError):
         made.ensure()
+    assert made._has_pip()
+
     leftover = made.path / "leftover"
     leftover.touch()
     assert made.step() is Step.MAKE
-    wheel(furnished / "wheels", "builder", "builder", "")
-    (furnished / environment.BUILD_LOCK).write_text(lock(furnished / "wheels" / "builder-1-py3-none-any.whl"))
+    wheel(checkout / "wheels", "builder", "builder", "")
+    (checkout / environment.BUILD_LOCK).write_text(lock(checkout / "wheels" / "builder-1-py3-none-any.whl"))
     made.ensure()
     assert made.step() is Step.NOTHING
     assert not leftover.exists()
-
-
-def test_incomplete_venv_without_pip_is_re_created(checkout: Path) -> None:
-    made = Environment(checkout)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made.path], check=True)
-    assert made.step() is Step.UPDATE
-    made.ensure()
-    assert made.step() is Step.NOTHING
 
 
 def test_proton_without_tls_is_built_again_and_then_refused(furnished: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -116,11 +116,16 @@ _RABBITMQ = pytest.StashKey[RabbitmqUse]()
 
 
 @pytest.fixture(scope="session")
-def rabbitmq(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedRabbitmq]:
+def rabbitmq(
+    request: pytest.FixtureRequest, _shared_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedRabbitmq]:
     """A running RabbitMQ for all tests; without it they are skipped."""
     if (reason := missing("rabbitmq")) is not None:
         pytest.skip(reason)
-    use = request.config.stash[_RABBITMQ] = RabbitmqUse(common_folder(tmp_path_factory) / "amqp-rabbitmq")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HOME_VARIABLE, str(_shared_home))
+        use = RabbitmqUse(common_folder(tmp_path_factory) / "amqp-rabbitmq")
+    request.config.stash[_RABBITMQ] = use
     yield use.rabbitmq
     use.end()
     use.stop()

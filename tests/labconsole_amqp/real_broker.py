@@ -50,7 +50,7 @@ class RealBroker:
         identity: IdentityFiles | None = None,
         anonymous: bool = False,
     ) -> None:
-        self.kind = kind
+        self.kind, self.anonymous = kind, anonymous
         self.host, self.port, self.tls_port = HOST, 0, 0
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder / kind

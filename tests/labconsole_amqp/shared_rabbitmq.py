@@ -1,4 +1,7 @@
-"""One RabbitMQ for all tests of a run, in whichever test process they are: to start it takes 10 s of CPU."""
+"""One RabbitMQ for all tests of a run, in whichever test process they are: to start it takes 10 s of CPU.
+
+Its certificate is that of the lab, as without options; clients of a CA of the tests are accepted besides the lab's.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import psutil
 from filelock import FileLock
 
 from labconsole.security.identities import IdentityFiles
+from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
 from labconsole_amqp.link.connection import Endpoint
 from tests.labconsole_amqp.lab_pki import LabCa, identity_files, tls_of
 from tests.labconsole_amqp.real_broker import RealBroker
@@ -19,6 +23,8 @@ SENDER, RECEIVER, UNKNOWN = "state-x", "state-y", "State X"
 """Common names of clients by certificate; the last one is not known to the broker."""
 CLOCK_QUEUE = "times"
 """Its replies go to `times-reply`."""
+NAMED_QUEUES = ("labconsole", "1", "2", "3", "4", "large")
+"""Of the tests of each real broker (`trial/test_real_brokers.py`)."""
 _QUEUES = 80
 
 
@@ -27,15 +33,16 @@ class SharedRabbitmq:
 
     def __init__(self, folder: Path) -> None:
         pki = folder / "pki"
-        self.ca_file = pki / "ca.pem"
-        self.sender, self.receiver, self.unknown = (identity_files(pki, name) for name in (SENDER, RECEIVER, UNKNOWN))
+        self.ca_file = pki / "trust.pem"
+        self.sender, self.receiver, self.unknown = (
+            identity_files(pki, name).model_copy(update={"trust": self.ca_file}) for name in (SENDER, RECEIVER, UNKNOWN)
+        )
         self.broker = RealBroker(
             "rabbitmq",
             folder,
-            queues=(*map(_queue, range(_QUEUES)), CLOCK_QUEUE, f"{CLOCK_QUEUE}-reply"),
-            clients=(SENDER, RECEIVER),
+            queues=(*map(_queue, range(_QUEUES)), CLOCK_QUEUE, f"{CLOCK_QUEUE}-reply", *NAMED_QUEUES),
+            clients=(SENDER, RECEIVER, STATE_A, STATE_B),
             trust=self.ca_file,
-            identity=identity_files(pki, "server"),
         )
         self._folder = folder
 
@@ -69,7 +76,7 @@ def _queue(number: int) -> str:
 class RabbitmqUse:
     """The use of the broker by this test process: the first one starts it, and stops it when no other uses it.
 
-    `base` is a folder that all processes of a test run know.
+    `base` is a folder that all processes of a test run know; the home has the lab identities.
     """
 
     def __init__(self, base: Path) -> None:
@@ -106,6 +113,6 @@ class RabbitmqUse:
 
 def _issue_identities(folder: Path) -> None:
     pki = LabCa(folder)
-    pki.issue("server")
     for name in (SENDER, RECEIVER, UNKNOWN):
         pki.issue(name, encrypted=True, of_rsa=True)
+    (folder / "trust.pem").write_text(lab_identities().authority_file.read_text() + pki.ca_file.read_text())

@@ -96,35 +96,38 @@ class Trial:
         return self.sites["sender"].database
 
 
-def record_trial(folder: Path, endpoint: Endpoint, place: dict[str, Any]) -> None:
+def record_trial(folder: Path, in_threads: bool, endpoint: Endpoint, place: dict[str, Any]) -> None:
     """Play it and merge the runs. A third client takes messages out of the queue, and returns some of them twice."""
     sites = Trial.stored(folder).sites
     settings = {**place, "broker": "external", "test": 1, "count": COUNT, "loop": "open", "rate": 200.0}
     settings |= {"numbered": True, "patience": 3.0, "wait_for_peer": 60.0}
-    runs = [sites["sender"].begin(settings)]
+    runs = [sites["sender"].begin(settings, in_threads)]
     time.sleep(1)
-    runs.append(sites["receiver"].begin(settings))
+    runs.append(sites["receiver"].begin(settings, in_threads))
     _disturb(endpoint, place["address"])
     finish(runs, (FINISHED, CHECK_FAILED))
     bundle = str(folder / "receiver.lcz")
     steps = (("receiver", "bundle", "1", bundle), ("sender", "import", bundle), ("sender", "merge", "2", "1"))
     for mode, *arguments in steps:
-        done = sites[mode].command(*arguments)
-        assert done.returncode == 0, done.stderr
+        sites[mode].command(*arguments)
 
 
-@pytest.fixture(scope="module", params=["embedded", "rabbitmq"])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("rabbitmq", marks=pytest.mark.nightly)])
 def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    """It is played once per test run; tests that write copy its database."""
+    """It is played once per test run; tests that write copy its database.
+
+    Nightly: RabbitMQ with consoles whose workers and roles are processes alone finds faults of clock queues of another
+    broker, and of a clock that a role's process does not inherit; all else is judged in CI through the embedded one.
+    """
     if request.param == "rabbitmq":
         place = through_rabbitmq(request.getfixturevalue("rabbitmq"))
 
     def record(folder: Path) -> None:
         if request.param == "rabbitmq":
-            record_trial(folder, *place)
+            record_trial(folder, False, *place)
         else:
             with embedded() as at:
-                record_trial(folder, *at)
+                record_trial(folder, True, *at)
 
     return Trial.stored(shared_once(tmp_path_factory, f"amqp-trial-{request.param}", record))
 
@@ -254,8 +257,7 @@ def test_the_merged_run_names_both_runs_and_can_be_verified(trial: Trial) -> Non
 @ONE_BROKER
 def test_a_second_merge_gives_the_same_run_in_either_order(trial: Trial, tmp_path: Path) -> None:
     _copy(trial, Site("sender", tmp_path).database)
-    again = Site("sender", tmp_path).command("merge", "1", "2", "--json")
-    result = json.loads(again.stdout)
+    result = json.loads(Site("sender", tmp_path).command("merge", "1", "2", "--json"))
     assert (result["run"], result["new"]) == (3, False)
     with Reader(Site("sender", tmp_path).database) as reader:
         assert [row.id for row in reader.runs()] == [3, 2, 1]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from labconsole.cli.exit_codes import FINISHED
+from labconsole.cli.main import main
 from labconsole.clock import SHIFT_VARIABLE
 from labconsole.paths import HOME_VARIABLE
 from tests.helpers.signals import interruptible
+from tests.helpers.worker_threads import CONSOLE_IN_THREADS
 
 SHIFT_NS, DRIFT_PPM = 7_000_000_000, 60
 
@@ -39,33 +46,29 @@ class Site:
         shift = f"{SHIFT_NS},{DRIFT_PPM}" if self.mode == "receiver" else ""
         return {**os.environ, HOME_VARIABLE: str(self.folder / self.mode), SHIFT_VARIABLE: shift}
 
-    def begin(self, settings: dict[str, Any]) -> subprocess.Popen[str]:
-        """Start a run with these parameters."""
+    def begin(self, settings: dict[str, Any], in_threads: bool) -> subprocess.Popen[str]:
+        """Start a run with these parameters; its worker and roles are processes of their own unless `in_threads`."""
         profile = self.folder / f"{self.mode}.toml"
         lines = ["format = 1", 'kind = "amqp.messaging"', 'title = "Two sites"', "[parameters]"]
         lines += [f"{key} = {json.dumps(value)}" for key, value in {**settings, "mode": self.mode}.items()]
         profile.write_text("\n".join(lines) + "\n")
+        console = CONSOLE_IN_THREADS if in_threads else (sys.executable, "-m", "labconsole.cli.main")
         with interruptible():
             return subprocess.Popen(
-                [*_CONSOLE, "run", str(profile), "--json", "--db", str(self.database)],
+                [*console, "run", str(profile), "--json", "--db", str(self.database)],
                 env=self.environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of this console on its database."""
-        return subprocess.run(
-            [*_CONSOLE, *arguments, "--db", str(self.database)],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-
-
-_CONSOLE = [sys.executable, "-m", "labconsole.cli.main"]
+    def command(self, *arguments: str) -> str:
+        """What a command of this console on its database prints, which is carried out in the test's process."""
+        out = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
+            patch.setenv(HOME_VARIABLE, str(self.folder / self.mode))
+            assert main([*arguments, "--db", str(self.database)]) == FINISHED
+        return out.getvalue()
 
 
 def finish(runs: Sequence[subprocess.Popen[str]], codes: Sequence[int]) -> list[dict[str, Any]]:
