@@ -50,7 +50,7 @@ def test_a_removed_token_is_named(tmp_path: Path) -> None:
 
 
 def test_with_several_tokens_the_run_continues_with_the_others(tmp_path: Path) -> None:
-    several = {"further_tokens": "lab", "signers": 2, "threads": 2, "generators": 2, "generate": "idle", "pool_limit": 60}
+    several = {"further_tokens": "lab", "signers": 2, "threads": 2, "generators": 2, "generate": "idle"}
     outcome = run_and_remove(tmp_path, ServiceThread(), **several)
     assert outcome.failure is None
     assert outcome.figures["processed"] == 80
