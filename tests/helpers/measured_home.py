@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
+from tests.helpers.worker_threads import workers_in_threads
 
 
 def run_in(home: Path, profile: str) -> Path:
-    """Run the text of a profile in a data directory; its runs are numbered from 1 on."""
+    """Run the text of a profile in a data directory, in threads; its runs are numbered from 1 on."""
     path = home / "profile.toml"
     path.write_text(profile)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, workers_in_threads():
         patch.setenv("LABCONSOLE_HOME", str(home))
         assert main(["run", str(path)]) == 0
     return home

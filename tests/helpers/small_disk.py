@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -26,9 +28,18 @@ def on_small_disk(
 def small_disk(disk: Path, size: str) -> tuple[str, ...]:
     """The command that starts another one, for which alone `disk` is a file system of `size`; skips as above."""
     disk.mkdir(parents=True)
-    if _UNSHARE is None or sys.platform != "linux" or _run([_UNSHARE, *_MOUNT, str(disk), "1m", "true"]).returncode:
+    if _UNSHARE is None or not _may_mount():
         pytest.skip("needs the right to mount a tmpfs")
     return _UNSHARE, *_MOUNT, str(disk), size
+
+
+@cache
+def _may_mount() -> bool:
+    """Whether this process may mount a file system in a namespace of its own."""
+    if _UNSHARE is None or sys.platform != "linux":
+        return False
+    with TemporaryDirectory() as folder:
+        return not _run([_UNSHARE, *_MOUNT, folder, "1m", "true"]).returncode
 
 
 def _run(command: list[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,7 @@ import os
 import signal
 from dataclasses import dataclass
 
+from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart
 from labconsole_keypool.results.verdicts import LEVEL_KEPT
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.store.key_reader import KeyReader
@@ -14,6 +15,7 @@ from labconsole_keypool.store.key_store import store_path
 from labconsole_keypool.store.verify_store import verify_store
 from labconsole_keypool.trials.service_trial import ServiceTrial
 from tests.helpers import trial_lab
+from tests.helpers.role_threads import RoleThreads
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,17 @@ class Outcome(trial_lab.Outcome[ServiceParameters]):
     def live(self, channel: str) -> int:
         """The last count of a live channel."""
         return self.frame.channels[channel].count if channel in self.frame.channels else 0
+
+
+class ServiceThread(LocalLauncher):
+    """Starts the service as a thread of the test process, and signers and generators as processes.
+
+    One process has one token open at a time: only where a single signer or generator runs, all may be `RoleThreads`.
+    """
+
+    def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
+        """Start the role."""
+        return RoleThreads().launch(start, host) if start.name == "service" else super().launch(start, host)
 
 
 class LiveLab(trial_lab.TrialLab[ServiceParameters, Outcome]):

@@ -85,13 +85,9 @@ class Demo:
 
     @classmethod
     def record(cls, folder: Path) -> None:
-        """Run it in processes, as an operator does."""
+        """Run it here, and its runs in threads; `test_without_qt.py` runs this trial in processes."""
         small = ("--set", "loop=closed", "--set", "count=300", "--repeat", "1")
-        labconsole = CommandLine(folder)
-        command = labconsole.command("run", "demo", *small, "--json", "--db", folder / "own.db")
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=150, env=labconsole.environment, cwd=folder
-        )
+        done = CommandLine(folder)("run", "demo", *small, "--json", "--db", folder / "own.db")
         (folder / "done.json").write_text(json.dumps(vars(done)), encoding="utf-8")
 
 

@@ -145,8 +145,9 @@ def test_a_name_that_leaves_its_folder_is_refused(thread_bench: Bench) -> None:
 
 
 @needs_sigkill
-@pytest.mark.parametrize("victim", ["role", "worker"])
+@pytest.mark.parametrize("victim", ["role", pytest.param("worker", marks=pytest.mark.nightly)])
 def test_a_kill_keeps_the_attachment_up_to_its_last_whole_block(bench: Bench, victim: str) -> None:
+    """The nightly set also kills the worker; what is stored after its death is judged in CI by `test_kills.py`."""
     [run_id] = bench.queue.submit(_campaign(size=200_000_000, rate=8_000_000))
     bench.pump_until(lambda: any(frame.done > 3_000_000 for _, frame in bench.listener.frames))
     detail = bench.detail(run_id)
@@ -186,8 +187,13 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_written_part(tmp
     assert (capture["complete"], capture["sha256"]) == (False, None) and capture["size"] > 5_000_000
 
 
+@pytest.mark.nightly
 def test_what_a_full_disk_has_no_room_for_is_stored_when_there_is_room(tmp_path: Path) -> None:
-    """A role that is faster than the recorder leaves more in its spool than the reserve can take."""
+    """A role that is faster than the recorder leaves more in its spool than the reserve can take.
+
+    Nightly: alone finds that the next command stores nothing of a whole run that filled its disk; that the rest of a
+    run is stored once there is room is judged in CI by `test_disk_faults.py`.
+    """
     later = tmp_path / "later.toml"
     later.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 1\nlines = 0\n')
     ended, shown, second, shown_later = _until_the_disk_is_full(tmp_path, 0, later)

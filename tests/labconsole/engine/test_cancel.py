@@ -93,7 +93,7 @@ def test_worker_that_ignores_cancel_is_terminated_then_killed(
     """A worker stopped by SIGSTOP takes no SIGTERM either; one whose trial sleeps does."""
     monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 0.3)
     monkeypatch.setattr(supervisor, "KILL_AFTER_S", 1.2 if ends_by == "kill" else 30.0)
-    [run_id] = bench.submit({**LONG, "fault": "deaf", "roles": 2})
+    [run_id] = bench.submit({**LONG, "fault": "deaf"})
     bench.pump_until_counting()
     pids = {event.message: event.data["pid"] for _, event in bench.listener.events if event.name == "process"}
     with frozen(pids[stopped]) if stopped in pids else nullcontext():

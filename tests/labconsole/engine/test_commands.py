@@ -44,7 +44,8 @@ def stop(bench: Bench, run_id: int) -> None:
     assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
 
 
-def test_a_command_reaches_its_role_and_is_recorded_before(bench: Bench) -> None:
+def test_a_command_reaches_its_role_and_is_recorded_before(thread_bench: Bench) -> None:
+    bench = thread_bench
     run_id = start(bench)
     assert bench.queue.roles(run_id) == ("station-0", "station-1")
     bench.queue.command(run_id, "set_rate", {"rate": 7}, role="station-1")

@@ -49,12 +49,22 @@ FAIL(write, (int file, const void *data, size_t size), (file, data, size))
 """
 
 
+_RUN_AND_SHOW = """
+import sys
+from labconsole.cli.main import main
+
+profile, *database = sys.argv[1:]
+code = main(["run", profile, *database, "--json"])
+main(["show", "1", *database, "--json"])
+sys.exit(code)
+"""
+
+
 def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, list[dict[str, object]], str]:
     """`labconsole run` and then `show`, with the database on a disk of `size` that no other process sees."""
     disk = folder / "disk"
-    console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db --json"
-    commands = f"{console} run {profile} {database}; code=$?; {console} show 1 {database}; exit $code"
-    done = on_small_disk(disk, size, commands, environment(PLUGIN))
+    command = f"{sys.executable} -c '{_RUN_AND_SHOW}' {profile} --db {disk}/runs.db"
+    done = on_small_disk(disk, size, command, environment(PLUGIN))
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 

@@ -186,8 +186,9 @@ def _pump_to_the_end(bench: Bench, run_id: int) -> None:
     bench.pump_until(lambda: any(number == run_id for number, _ in bench.listener.ends))
 
 
-@hits(few=2, many=8)
+@hits(few=1, many=8)
 def test_kill_of_a_worker(tmp_path: Path, moments: random.Random, lanes: int, hits: int) -> None:
+    """Nightly, every other kill hits a worker once its run has counted so far."""
     _in_lanes(_kill_workers, tmp_path, moments, lanes, hits)
 
 

@@ -10,7 +10,6 @@ import pytest
 from labconsole.security import os_keyring
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import Conversation, ask
-from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench
 
 
@@ -26,8 +25,14 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_workers_and_roles_import_nothing_of_the_current_directory(executed: Path, bench: Bench) -> None:
-    (detail,) = bench.run({"count": 10})
-    assert detail.row.status is RunStatus.FINISHED
+    """The arguments of a role's process name the role."""
+    bench.submit({"count": 1_000_000, "rate": 1000.0, "roles": 2})
+    bench.pump_until_counting()
+    [worker] = [event.data["pid"] for _, event in bench.listener.events if event.message == "The worker's process."]
+    roles = sorted(role.cmdline()[-1] for role in psutil.Process(worker).children())
+    assert roles == ["counter-0", "counter-1"]
+    bench.queue.cancel_all()
+    bench.pump_until_idle()
     assert not executed.exists()
 
 
@@ -47,13 +52,3 @@ def test_token_modules_import_nothing_of_the_current_directory(executed: Path) -
         conversation.ask({})
     conversation.close()
     assert not executed.exists()
-
-
-def test_process_arguments_of_a_role_name_it(bench: Bench) -> None:
-    bench.submit({"count": 1_000_000, "rate": 1000.0, "roles": 2})
-    bench.pump_until_counting()
-    [worker] = [event.data["pid"] for _, event in bench.listener.events if event.message == "The worker's process."]
-    roles = sorted(role.cmdline()[-1] for role in psutil.Process(worker).children())
-    assert roles == ["counter-0", "counter-1"]
-    bench.queue.cancel_all()
-    bench.pump_until_idle()

@@ -250,7 +250,7 @@ def test_a_run_whose_figures_could_not_be_stored_is_kept_for_the_next_console(th
 
 def test_two_consoles_on_one_database(tmp_path: Path) -> None:
     """The second's run waits for the first's, each sees what the other has, and neither is disturbed."""
-    first, second = Bench(tmp_path), Bench(tmp_path)
+    first, second = Bench(tmp_path), Bench(tmp_path, in_threads=True)
     try:
         [long] = first.submit({"count": 2000, "rate": 1000.0})
         first.pump_until_counting()
@@ -388,7 +388,7 @@ def test_damaged_spool_is_set_aside_and_reported(thread_bench: Bench) -> None:
 
 
 def test_close_cancels_running_and_waiting_runs(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = Bench(tmp_path, in_threads=True)
     running, waiting = bench.submit(LONG, QUICK)
     bench.pump_until_counting()
     begun = time.monotonic()

@@ -5,7 +5,6 @@ A user waits for these imports at the start of each run, and the suite starts hu
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +43,7 @@ WORKER_HEAVY = frozenset(
     ("sqlalchemy", "asyncio", "cryptography.x509", "asn1crypto", "rich", "keyring", "scipy", "lxml", "PySide6")
 )
 """What no worker needs to start a run and to store it; SQLAlchemy alone was 45 % of the imports of a worker."""
-TRIAL = "from labconsole.model.plugin import Plugins; Plugins.discover().trial({!r})"
+PLUGINS = "from labconsole.model.plugin import Plugins; plugins = Plugins.discover()"
 NOT_IMPORTED = {
     "amqp.messaging": {
         *("sqlalchemy", "asn1crypto", "OpenSSL", "cryptography.x509"),
@@ -59,29 +58,48 @@ NOT_IMPORTED = {
 """By trial, what its worker does not import: databases that it may not open, codecs, and the work of its roles."""
 
 
-def imported(statement: str, *paths: Path) -> frozenset[str]:
-    """The modules that a fresh Python has after `statement`."""
-    code = f"import sys; sys.path[:0] = {[str(path) for path in paths]!r}; before = set(sys.modules); {statement}; "
-    code += "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
-    found = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    return frozenset(json.loads(found.stdout))
+forks = pytest.mark.skipif(sys.platform == "win32", reason="forks")
+_EACH = """
+import os, sys
+before, statements, common = set(sys.modules), sys.argv[2:], sys.argv[1]
+exec(common)
+for statement in statements:
+    if not (child := os.fork()):
+        exec(statement)
+        print(*sorted(set(sys.modules) - before), flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, statement
+"""
+"""Executes what all have in common once, and each statement in a child that has imported nothing else."""
 
 
-def test_a_role_imports_nothing_that_it_does_not_need(practice_plugin: Path) -> None:
-    modules = imported("import labconsole.engine.role, practice_light_role", practice_plugin)
-    assert modules >= {"labconsole.engine.role", "practice_light_role", "labconsole.model.series", "numpy"}
-    assert modules & HEAVY == set()
+def imported_by_each(*statements: str, common: str = "") -> list[frozenset[str]]:
+    """The modules that a fresh Python has after `common` and each of `statements`."""
+    command = [sys.executable, "-P", "-c", _EACH, common, *statements]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [frozenset(line.split()) for line in done.stdout.splitlines()]
 
 
-def test_a_worker_imports_no_database_toolkit_and_no_certificates() -> None:
-    modules = imported("import labconsole.engine.worker")
-    assert modules >= {"labconsole.engine.worker", "labconsole.store.run_store", "pydantic", "sqlite3"}
-    assert modules & (WORKER_HEAVY | {"labconsole.store.schema", "labconsole.store.reader"}) == set()
+@forks
+def test_a_role_and_a_worker_import_nothing_that_they_do_not_need(practice_plugin: Path) -> None:
+    """No database toolkit and no certificates in the worker."""
+    role, worker = imported_by_each(
+        f"sys.path.insert(0, {str(practice_plugin)!r}); import labconsole.engine.role, practice_light_role",
+        "import labconsole.engine.worker",
+    )
+    assert role >= {"labconsole.engine.role", "practice_light_role", "labconsole.model.series", "numpy"}
+    assert role & HEAVY == set()
+    assert worker >= {"labconsole.engine.worker", "labconsole.store.run_store", "pydantic", "sqlite3"}
+    assert worker & (WORKER_HEAVY | {"labconsole.store.schema", "labconsole.store.reader"}) == set()
 
 
-@pytest.mark.parametrize("kind", NOT_IMPORTED)
-def test_a_trial_that_a_worker_loads_imports_no_database_toolkit_and_no_role(kind: str) -> None:
-    assert imported(TRIAL.format(kind)) & NOT_IMPORTED[kind] == set()
+@forks
+def test_a_trial_that_a_worker_loads_imports_no_database_toolkit_and_no_role() -> None:
+    trials = imported_by_each(*(f"plugins.trial({kind!r})" for kind in NOT_IMPORTED), common=PLUGINS)
+    unneeded = {kind: modules & NOT_IMPORTED[kind] for kind, modules in zip(NOT_IMPORTED, trials, strict=True)}
+    assert all("labconsole.model.plugin" in modules for modules in trials)
+    assert unneeded == dict.fromkeys(NOT_IMPORTED, frozenset())
 
 
 def test_worker_and_role_of_a_whole_run_never_import_the_database_toolkit(
@@ -97,33 +115,31 @@ def test_worker_and_role_of_a_whole_run_never_import_the_database_toolkit(
     assert {"sqlalchemy", "asyncio", "rich", "keyring", "scipy", "PySide6"} & set(logged) == set()
 
 
-@pytest.mark.parametrize(
-    "statement",
-    ["import labconsole.model.parameters, labconsole.security.secrets", "import labconsole_amqp.parameters"],
-)
-def test_models_are_built_when_first_used(statement: str) -> None:
+@forks
+def test_models_are_built_when_first_used() -> None:
     """The first model that Pydantic builds also searches every installed package for its plugins."""
-    assert "importlib.metadata" not in imported(statement)
+    for modules in imported_by_each(
+        "import labconsole_amqp.parameters", common="import labconsole.model.parameters, labconsole.security.secrets"
+    ):
+        assert {"labconsole.security.secrets", "labconsole_amqp.parameters"} <= modules
+        assert "importlib.metadata" not in modules
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        *(
-            "labconsole_amqp.roles.sender_role",
-            "labconsole_amqp.roles.receiver_role",
-            "labconsole_amqp.roles.broker_role",
-        ),
-        *("labconsole_keypool.simulation.simulator_role", "labconsole_keypool.service.service_role"),
-        *("labconsole_keypool.service.signer_role", "labconsole_keypool.service.generator_role"),
-        *("labconsole_keypool.measuring.step_times_role", "labconsole_keypool.measuring.device_benchmark_role"),
-        "labconsole_v2x.live.station_role",
-    ],
+ROLES = (
+    *("labconsole_amqp.roles.sender_role", "labconsole_amqp.roles.receiver_role", "labconsole_amqp.roles.broker_role"),
+    *("labconsole_keypool.simulation.simulator_role", "labconsole_keypool.service.service_role"),
+    *("labconsole_keypool.service.signer_role", "labconsole_keypool.service.generator_role"),
+    *("labconsole_keypool.measuring.step_times_role", "labconsole_keypool.measuring.device_benchmark_role"),
+    "labconsole_v2x.live.station_role",
 )
-def test_a_built_in_role_imports_neither_its_trial_nor_its_evaluation(module: str) -> None:
-    modules = imported(f"import labconsole.engine.role, {module}")
+
+
+@forks
+def test_the_built_in_roles_import_neither_their_trials_nor_evaluations() -> None:
+    """All of them in one process: what one of them imports is among what they import together."""
+    [modules] = imported_by_each("import labconsole.engine.role, " + ", ".join(ROLES))
     own = [name for name in modules if name.startswith("labconsole_")]
-    assert module in own
+    assert set(ROLES) <= set(own)
     assert [name for name in own if name.endswith(("trial", "evaluation", "curves", "contrast", "manifest"))] == []
     assert (
         modules
@@ -144,14 +160,17 @@ CERTIFICATE_LIBRARIES = frozenset(("asn1crypto", "OpenSSL", "cryptography.x509",
 """What no AMQP role needs that neither speaks TLS nor signs: they were a third of its imports."""
 
 
-@pytest.mark.parametrize("role", ["sender", "receiver", "broker"])
-def test_an_amqp_role_reads_plain_settings_without_the_certificate_libraries(role: str) -> None:
-    module = f"labconsole_amqp.roles.{role}_role"
-    statement = f"import labconsole.engine.role, {module}; from labconsole_amqp.roles.role_settings import RoleSettings"
-    statement += f"; RoleSettings.model_validate({{'parameters': {{}}, 'role': {role!r}}})"
-    modules = imported(statement)
-    assert module in modules
-    assert modules & CERTIFICATE_LIBRARIES == set()
+@forks
+def test_amqp_roles_read_plain_settings_without_the_certificate_libraries() -> None:
+    """All three in one process: what one of them imports is among what they import together."""
+    roles = ("sender", "receiver", "broker")
+    modules = [f"labconsole_amqp.roles.{role}_role" for role in roles]
+    statement = f"import labconsole.engine.role, {', '.join(modules)}\n"
+    statement += "from labconsole_amqp.roles.role_settings import RoleSettings\n"
+    statement += f"for role in {roles}: RoleSettings.model_validate({{'parameters': {{}}, 'role': role}})"
+    [imported] = imported_by_each(statement)
+    assert set(modules) <= imported
+    assert imported & CERTIFICATE_LIBRARIES == set()
 
 
 def test_the_parameters_of_a_trial_are_offered_where_they_always_were() -> None:

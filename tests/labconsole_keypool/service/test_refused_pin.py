@@ -58,7 +58,7 @@ def test_a_refused_pin_stops_the_campaign_and_is_tried_once(
 ) -> None:
     """With and without a pool of three generators, each of which would log in; runs on other tokens are not stopped."""
     pool = {"keys": "pool", "generators": 3, "pool_at_start": 3} if keys == "pool" else {"keys": "generated"}
-    bench = Bench(tmp_path)
+    bench = Bench(tmp_path, in_threads=True)
     try:
         office = bench.queue.submit(campaign({"token": "office", **pool}, repeats=3))
         [lab] = bench.queue.submit(campaign({"keys": "generated"}))

@@ -15,6 +15,7 @@ from labconsole.errors import UserError
 from labconsole_keypool.messages.sign_request import sample
 from labconsole_keypool.service.request_folder import RequestFolder
 from labconsole_keypool.service.service_parameters import ServiceParameters
+from tests.helpers.role_threads import RoleThreads
 from tests.labconsole_keypool.live_lab import LiveLab
 
 MAJOR = "{urn:oasis:names:tc:dss:1.0:core:schema}ResultMajor"
@@ -41,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_file_is_served_and_its_answer_written_next_to_it(tmp_path: Path, folder: Path) -> None:
-    outcome = LiveLab(tmp_path / "run").run(
+    outcome = LiveLab(tmp_path / "run", launcher=RoleThreads()).run(
         key_kind="p-256",
         keys="generated",
         arrivals="constant",

@@ -18,14 +18,15 @@ from labconsole.security.token.named_tokens import save_configuration
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_store import store_path
 from labconsole_keypool.trials.service_trial import ServiceTrial
+from tests.helpers.role_threads import RoleThreads
 from tests.helpers.softhsm_token import create_softhsm_token
-from tests.labconsole_keypool.live_lab import LiveLab, Outcome, assert_sound
+from tests.labconsole_keypool.live_lab import LiveLab, Outcome, ServiceThread, assert_sound
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
 TRIAL = ServiceTrial()
 P_256 = {"key_kind": "p-256", "generate": "before", "arrivals": "constant"}
-PEAK = "100,50\n100,20\n100,10\n100,20\n100,50\n"
+PEAK_MS = (50, 20, 10, 20, 50)
 """Steps 13 to 17 of Table 4-1: 20, 50, 100, 50 and 20 requests per second."""
 
 
@@ -48,9 +49,14 @@ def assert_live_is_stored(outcome: Outcome) -> None:
 
 
 @pytest.mark.serial
-def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: Path) -> None:
-    """At ten times, or at fewer where the computer is busy with other things. The rest holds in each try."""
-    (tmp_path / "peak.csv").write_text(PEAK)
+@pytest.mark.parametrize("each", [20, pytest.param(100, marks=pytest.mark.nightly)])
+def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: Path, each: int) -> None:
+    """At ten times, or at fewer where the computer is busy with other things. The rest holds in each try.
+
+    Nightly, all of its 500 requests: alone finds that a queue of 50 overflows in the whole peak.
+    """
+    count = each * len(PEAK_MS)
+    (tmp_path / "peak.csv").write_text("".join(f"{each},{interval_ms}\n" for interval_ms in PEAK_MS))
     dropped: list[float] = []
     for time_scale in (10.0, 5.0, 2.5):
         outcome = LiveLab(tmp_path / f"run-{len(dropped)}").run(
@@ -61,14 +67,14 @@ def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: P
             key_kind="p-256",
             signers=2,
             threads=2,
-            pool_at_start=500,
-            keys_at_start=500,
+            pool_at_start=count,
+            keys_at_start=count,
             generate="before",
         )
         assert_sound(outcome)
         assert_live_is_stored(outcome)
         figures = outcome.figures
-        assert (figures["requests"], figures["failed"], figures["processed"] + figures["dropped"]) == (500, 0, 500)
+        assert (figures["requests"], figures["failed"], figures["processed"] + figures["dropped"]) == (count, 0, count)
         assert set(outcome.sources) <= {"token RAM", "generated"}, "the token held the keys of the scenario at T0"
         assert outcome.sources["token RAM"] > 0.9 * figures["processed"], "each signer has half of them"
         assert {metric.origin for metric in outcome.evaluation.metrics} == {Origin.MEASURED}
@@ -80,9 +86,14 @@ def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: P
     assert dropped[-1] == 0, dropped
 
 
+@pytest.mark.nightly
 @pytest.mark.serial  # the successor of a generator generates while signers are idle, in 8 s
 def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path) -> None:
-    """One generates, one signs; kill -9 of either loses no request, and its keys are not used again."""
+    """One generates, one signs; kill -9 of either loses no request, and its keys are not used again.
+
+    Nightly: alone finds that a generator killed under load has no successor; other kills, and what two tokens do, are
+    judged in CI by the next test.
+    """
 
     def kill_both(lab: LiveLab) -> None:
         lab.until("processed", 30)
@@ -122,21 +133,39 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
 def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_work(
     tmp_path: Path,
 ) -> None:
+    """A generator is killed while it fills the pool, too. One token generates, another one signs."""
+
     def kill_early_and_late(lab: LiveLab) -> None:
+        lab.until("keys_stored", 10)
+        lab.kill("generator-1")
         while "signer-2" not in lab.started:
             time.sleep(0.005)
         lab.kill("signer-2")
         lab.until("processed", 40)
         lab.kill("signer-1")
 
-    outcome = LiveLab(tmp_path / "run", during=kill_early_and_late).run(
-        **P_256, rate=100.0, requests=60, signers=2, threads=2, pool_at_start=60, keys_at_start=60
+    outcome = LiveLab(tmp_path / "run", launcher=ServiceThread(), during=kill_early_and_late).run(
+        **P_256,
+        rate=100.0,
+        requests=60,
+        further_tokens="lab-2",
+        token_use="split",
+        signers=2,
+        threads=2,
+        pool_at_start=60,
+        keys_at_start=60,
+        batch=10,
+        content="sign-requests",
     )
     assert_sound(outcome)
     assert outcome.figures["processed"] == 60
-    assert [event.data["by"] for event in outcome.events_named("replaced")] == ["signer-2b", "signer-1b"]
+    replaced = [event.data["by"] for event in outcome.events_named("replaced")]
+    assert replaced == ["generator-1b", "signer-2b", "signer-1b"]
     (late,) = outcome.events_named("not needed")
     assert late.message.startswith("signer-1b took another's place and was not needed any more: ")
+    assert outcome.events_named("carried"), "the second token has the wrapper key of the first"
+    assert b"SignRequest" in outcome.artefacts["sign-request.xml"]
+    assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
 
 
 def test_keys_that_a_process_held_when_it_was_killed_are_not_in_use_after_the_run(tmp_path: Path) -> None:
@@ -147,6 +176,7 @@ from pathlib import Path
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_store import KeyStore
 path = Path(sys.argv[1])
+sys.stdin.readline()
 with KeyReader(path) as reader:
     wrappers = [one.serial for one in reader.wrappers()]
 assert len(KeyStore.open(path).claim("p-256", wrappers, 5)) == 5
@@ -155,10 +185,14 @@ os._exit(0)
 
     def claim(lab: LiveLab) -> None:
         lab.until("processed", 5)
-        subprocess.run([sys.executable, "-c", claims, str(store_path(key_store))], check=True, timeout=60)
+        claiming.communicate("now\n", timeout=60)
 
     key_store = TRIAL.parameters().key_store
-    outcome = LiveLab(tmp_path / "run", during=claim).run(**P_256, rate=20.0, requests=60, pool_at_start=500)
+    command = [sys.executable, "-c", claims, str(store_path(key_store))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as claiming:
+        lab = LiveLab(tmp_path / "run", launcher=ServiceThread(), during=claim)
+        outcome = lab.run(**P_256, rate=20.0, requests=60, pool_at_start=80)
+    assert claiming.returncode == 0
     assert_sound(outcome)
     with KeyReader(store_path(key_store)) as store:
         assert store.counts().invalid >= 5
@@ -179,7 +213,7 @@ def test_a_cancelled_run_without_pool_ends_soon_and_leaves_no_verdict_about_the_
         lab.until("processed", 5)
         lab.cancel()
 
-    lab = LiveLab(tmp_path / "run", during=cancel)
+    lab = LiveLab(tmp_path / "run", launcher=RoleThreads(), during=cancel)
     outcome = lab.run(**P_256, rate=20.0, requests=10_000, keys="generated")
     assert outcome.failure is None
     assert not outcome.events_named("killed"), "they exit by themselves"
@@ -194,7 +228,8 @@ def test_a_run_that_is_cancelled_while_the_pool_is_filled_keeps_the_keys(tmp_pat
         lab.until("keys_stored", 20)
         lab.cancel()
 
-    outcome = LiveLab(tmp_path / "run", during=cancel).run(**P_256, pool_at_start=100_000)
+    lab = LiveLab(tmp_path / "run", launcher=RoleThreads(), during=cancel)
+    outcome = lab.run(**P_256, pool_at_start=100_000)
     assert outcome.failure is None
     assert not outcome.events_named("killed") and not outcome.events_named("T0")
     with KeyReader(store_path("lab")) as store:
@@ -207,11 +242,11 @@ def test_a_wrong_pin_is_one_sentence_and_tried_once(tmp_path: Path) -> None:
     save_configuration("office", create_softhsm_token(tmp_path / "office", "office", pin, so_pin))
     (request,) = TRIAL.secrets(TRIAL.parameters.model_validate({"token": "office"}))
     assert request.key == "pin office"
-    lab = LiveLab(tmp_path / "run", secrets={request.key: Secret("wrong")})
+    lab = LiveLab(tmp_path / "run", launcher=RoleThreads(), secrets={request.key: Secret("wrong")})
     outcome = lab.run(**P_256, token="office", keys="generated", requests=1, signers=2, threads=2)
     assert lab.started == ["service", "signer-1"], "a second process would try the wrong PIN again"
     assert outcome.failure is not None and "PIN" in outcome.failure and "\n" not in outcome.failure
-    right = LiveLab(tmp_path / "again", secrets={request.key: pin}).run(
+    right = LiveLab(tmp_path / "again", launcher=ServiceThread(), secrets={request.key: pin}).run(
         **P_256,
         further_tokens="office",
         token_use="split",
