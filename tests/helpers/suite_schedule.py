@@ -19,6 +19,8 @@ PROCESSES_PER_CORE = 2
 0.72 of the time that it took with one."""
 PROCESS_BYTES = 1_000_000_000
 """Memory for a test process and its children."""
+NIGHTLY_LIMIT_S = 1800
+"""For a nightly test that names no limit of its own: it may build kryoptic, or download a broker."""
 _SERIAL = "serial-tests.json"
 
 
@@ -61,7 +63,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the names of serial tests where the process that schedules finds them: it knows no marks."""
+    """Leave the names of serial tests where the process that schedules finds them: it knows no marks.
+
+    Nightly tests get time.
+    """
+    for item in items:
+        if item.get_closest_marker("nightly") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(NIGHTLY_LIMIT_S))
     if hasattr(config, "workerinput"):
         serial = [item.nodeid for item in items if item.get_closest_marker("serial")]
         _base(config).with_name(_SERIAL).write_text(json.dumps(serial), encoding="utf-8")
