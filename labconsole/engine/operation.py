@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from labconsole.engine.child_channel import ChildChannel
+from labconsole.engine.protocol import WorkerChannel
 from labconsole.errors import UserError
 from labconsole.model.operation import Result, conduct
 from labconsole.model.plugin import Plugins
@@ -22,9 +23,9 @@ PROGRESS_INTERVAL_S = 0.1
 
 
 class _Context:
-    """`OperationContext` inside the operation's process."""
+    """`OperationContext` where the operation is performed."""
 
-    def __init__(self, channel: ChildChannel, secrets: Mapping[str, Secret], typed: str) -> None:
+    def __init__(self, channel: WorkerChannel, secrets: Mapping[str, Secret], typed: str) -> None:
         self._channel = channel
         self._secrets = secrets
         self._typed = typed
@@ -83,12 +84,8 @@ def _run_operation(task: Mapping[str, Any], context: _Context) -> Result:
     return conduct(operation, parameters, context)
 
 
-def main() -> int:
-    """Entry of the operation's process: 0 when it ended as it should, also when it was cancelled, else 1."""
-    channel = ChildChannel()
-    task = channel.first()
-    die_with_parent(task["parent_pid"])
-    job = create_child_job()
+def perform_operation(task: Mapping[str, Any], channel: WorkerChannel) -> bool:
+    """Run the operation of a task and report its end; returns whether it ended as it should, also when cancelled."""
     context = _Context(channel, {key: Secret(value) for key, value in task["secrets"].items()}, task["typed"])
     channel.listen(context.on_message)
     fault, result = "", Result()
@@ -109,9 +106,19 @@ def main() -> int:
             "stopped": context.stop_requested,
         }
     )
+    return not fault
+
+
+def main() -> int:
+    """Entry of the operation's process: 0 when it ended as it should, also when it was cancelled, else 1."""
+    channel = ChildChannel()
+    task = channel.first()
+    die_with_parent(task["parent_pid"])
+    job = create_child_job()
+    succeeded = perform_operation(task, channel)
     channel.close()
     del job
-    return 1 if fault else 0
+    return 0 if succeeded else 1
 
 
 if __name__ == "__main__":

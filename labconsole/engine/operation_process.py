@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
-from labconsole.engine.supervisor import WorkerProcess
+from labconsole.engine.supervisor import Worker, WorkerProcess
 from labconsole.model.operation import Result
 from labconsole.security.secret_value import Secret
 
@@ -56,6 +56,9 @@ class OperationProcess:
     input. Create it on a thread that lives as long: Linux kills the process with the thread that created it.
     """
 
+    worker: ClassVar[Callable[..., Worker]] = WorkerProcess
+    """What performs the operation: called with the task, `wake`, the secrets and the program."""
+
     def __init__(
         self,
         name: str,
@@ -73,7 +76,7 @@ class OperationProcess:
         self._handed_over: list[tuple[str, Secret]] = []
         self._log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         task = {"t": "operation", "name": name, "parameters": dict(parameters), "typed": typed}
-        self._process = WorkerProcess(task, wake, secrets, PROGRAM)
+        self._process = self.worker(task, wake, secrets, PROGRAM)
 
     @property
     def pid(self) -> int:

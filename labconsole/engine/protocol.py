@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +21,13 @@ class MessageChannel(Protocol):
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message; of live frames, only the newest must arrive."""
+
+
+class WorkerChannel(MessageChannel, Protocol):
+    """The way from a worker to the console that started it, and back."""
+
+    def listen(self, on_message: Callable[[dict[str, Any]], None]) -> None:
+        """Give each message of the console to `on_message`, on another thread."""
 
 
 class LogHistogram:

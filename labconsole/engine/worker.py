@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from labconsole.clock import wall_now
 from labconsole.engine.child_channel import ChildChannel
 from labconsole.engine.launcher import Launcher, LocalLauncher
-from labconsole.engine.protocol import MessageChannel
+from labconsole.engine.protocol import WorkerChannel
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.role_handle import CancelledError
@@ -88,13 +88,6 @@ class _Periodic:
                 traceback.print_exc()
                 self._on_error(f"A fault in the console: {type(error).__name__}: {error}")
                 return
-
-
-class WorkerChannel(MessageChannel, Protocol):
-    """The way from a worker to the console that started it, and back."""
-
-    def listen(self, on_message: Callable[[dict[str, Any]], None]) -> None:
-        """Give each message of the console to `on_message`, on another thread."""
 
 
 class _Messages:

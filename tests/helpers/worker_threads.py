@@ -1,4 +1,4 @@
-"""A worker in a thread of the test process, as are its roles: all but the processes is real, and it starts at once."""
+"""Workers of runs and operations in threads of the test process: all is real but the processes; they start at once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from labconsole.engine.operation import perform_operation
+from labconsole.engine.operation_process import OperationProcess
 from labconsole.engine.protocol import encode_line
 from labconsole.engine.queue import RunQueue
 from labconsole.engine.supervisor import Worker
@@ -28,7 +30,11 @@ class WorkerThread(Worker):
     """
 
     def __init__(
-        self, task: Mapping[str, Any], wake: Callable[[], None], secrets: Mapping[str, Secret] | None = None
+        self,
+        task: Mapping[str, Any],
+        wake: Callable[[], None],
+        secrets: Mapping[str, Secret] | None = None,
+        program: str = "",
     ) -> None:
         super().__init__(wake)
         revealed = {key: secret.reveal() for key, secret in (secrets or {}).items()}
@@ -69,12 +75,15 @@ class WorkerThread(Worker):
     def _perform(self, task: dict[str, Any]) -> None:
         channel = _Channel(self)
         try:
-            perform_task(task, channel, RoleThreads)
+            self._perform_task(task, channel)
         except UserError as error:
             channel.send({"t": "error", "sentence": str(error)})
         except Exception:  # noqa: BLE001 - as a process that ends by it: the run is then recovered
             traceback.print_exc()
         self._wake()
+
+    def _perform_task(self, task: Mapping[str, Any], channel: _Channel) -> None:
+        perform_task(task, channel, RoleThreads)
 
     def listen(self, taker: Callable[[dict[str, Any]], None]) -> None:
         """Let `taker` have the messages, those that were kept first."""
@@ -85,6 +94,16 @@ class WorkerThread(Worker):
     def _deliver(self) -> None:
         while self._taker is not None and self._kept:
             self._taker(self._kept.pop(0))
+
+
+class OperationThread(WorkerThread):
+    """`OperationProcess.worker` where its process is not what is tested.
+
+    What an operation prints is not in its log. One that loads a PKCS#11 module has the only token that is open.
+    """
+
+    def _perform_task(self, task: Mapping[str, Any], channel: _Channel) -> None:
+        perform_operation(task, channel)
 
 
 class QueueInThreads(RunQueue):
@@ -111,4 +130,12 @@ def workers_in_threads() -> Iterator[None]:
     """Runs of all queues of this process are conducted by threads of it in the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RunQueue, "worker", WorkerThread)
+        yield
+
+
+@contextmanager
+def operations_in_threads() -> Iterator[None]:
+    """Operations that this process starts in the block are performed by threads of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OperationProcess, "worker", OperationThread)
         yield

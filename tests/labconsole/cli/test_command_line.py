@@ -174,10 +174,14 @@ def test_runs_are_reported_as_they_end_with_each_repeat_of_a_disturbed_one(labco
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.nightly) for one in (signal.SIGINT, signal.SIGHUP))],
+)
 def test_an_interrupt_cancels_everything_and_is_exit_code_130(
     labconsole: CommandLine, tmp_path: Path, number: signal.Signals
 ) -> None:
+    """Nightly also SIGINT and SIGHUP, by which `test_start_up.py` interrupts commands in CI."""
     profile = labconsole.profile(profile_text({}, {}, count=1_000_000, rate=1000))
     console = labconsole.start("run", profile, "--json", "--db", "runs.db")
     database = tmp_path / "runs.db"

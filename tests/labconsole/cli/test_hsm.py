@@ -163,6 +163,7 @@ def test_a_new_pin_typed_in_two_ways_changes_nothing(labconsole: CommandLine, of
 
 
 @terminal_only
+@pytest.mark.usefixtures("lab_home")
 def test_lab_token_keeps_its_pins_when_reinitialised(labconsole: CommandLine) -> None:
     with open_token("lab", lab_token()) as token:
         generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
@@ -174,6 +175,7 @@ def test_lab_token_keeps_its_pins_when_reinitialised(labconsole: CommandLine) ->
 
 
 @terminal_only
+@pytest.mark.usefixtures("lab_home")
 def test_pin_of_the_lab_token_is_never_asked_for(labconsole: CommandLine) -> None:
     """It is random: where the keyring has lost it, a question would only mislead."""
     lab_token()

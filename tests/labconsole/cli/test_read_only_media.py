@@ -15,6 +15,7 @@ import pytest
 
 from labconsole.store import edits
 from labconsole.store.run_store import Store
+from tests.helpers.small_disk import may_mount
 
 GOLDEN = Path(__file__).parent.parent / "store" / "golden" / "v3.db"
 UNSHARE = shutil.which("unshare")
@@ -60,7 +61,7 @@ def on_media(content: Path, folder: Path, *commands: str, **variables: str) -> l
     """Run `labconsole` commands in a process on a read-only file system with this content, which only it sees."""
     mounted = folder / "media"
     mounted.mkdir()
-    if UNSHARE is None or sys.platform != "linux" or _mounted(mounted, content, ["true"]).returncode:
+    if not may_mount():
         pytest.skip("needs the right to mount a tmpfs")
     words = [[*line.split(), "--db", f"{mounted}/runs.db"] for line in commands]
     done = _mounted(mounted, content, [sys.executable, "-c", COMMANDS, json.dumps(words)], variables)
