@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gettext
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 
 import pytest
 
+from labconsole.cli.arguments import command_parser
 from tests.helpers.practice import profile_text, wait_until
 from tests.helpers.signals import interruptible
 from tests.labconsole.cli.conftest import CommandLine
@@ -42,6 +44,13 @@ def test_help_imports_the_standard_library_and_the_console_alone() -> None:
     for help, foreign in zip(helps[::2], helps[1::2], strict=True):
         assert "usage: " in help and len(help.splitlines()) > 8
         assert set(foreign.split()) <= OWN
+
+
+def test_parsers_search_the_disk_for_no_translations(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(gettext, "find", lambda domain, *_others, **_options: searched.append(domain))
+    assert command_parser(("pki", "request")).format_help().startswith("usage: labconsole")
+    assert searched == []
 
 
 def test_help_of_a_plugins_command_shows_its_own_arguments(labconsole: CommandLine) -> None:
