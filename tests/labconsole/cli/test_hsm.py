@@ -116,10 +116,11 @@ def test_token_without_its_pin_is_inspected_and_the_untested_parts_are_named(
 
 
 @terminal_only
-@pytest.mark.parametrize(("pin", "code"), [("wrong-pin", 1), (PIN, 0)])
+@pytest.mark.parametrize(("pin", "code"), [pytest.param("wrong-pin", 1, marks=pytest.mark.nightly), (PIN, 0)])
 def test_the_pin_is_asked_for_on_a_terminal(
     labconsole: CommandLine, office: TokenConfiguration, pin: str, code: int
 ) -> None:
+    """Nightly also a wrong one; that it is tried once is judged in CI by `security/token/test_inspection.py`."""
     terminal = Terminal(labconsole.command("hsm", "doctor", "office"), labconsole.environment)
     terminal.answer("Passphrase for token partition-1: ", pin)
     returned, out = terminal.finish()
