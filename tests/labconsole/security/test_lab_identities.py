@@ -364,7 +364,7 @@ def test_message_identities_have_the_holders_name_and_ca_and_the_wanted_key(lab:
 
 
 def test_a_token_identity_signs_in_the_lab_token_and_is_replaced_where_its_key_is_lost(
-    lab: Path, own_home: Path
+    lab: Path, lab_home: Path
 ) -> None:
     def signs(identity: TokenIdentity) -> bool:
         pin = find_configuration(LAB).pin_request(LAB).resolve()
@@ -378,7 +378,7 @@ def test_a_token_identity_signs_in_the_lab_token_and_is_replaced_where_its_key_i
     assert first.token == LAB and signs(first)
     assert lab_token_identity(STATE_A, KeyType.P_256, lab) == first, "later uses find it"
     assert lab_message_identity(STATE_A, KeyType.P_256, lab).certificate != first.certificate
-    shutil.rmtree(tokens_dir(own_home) / LAB)
+    shutil.rmtree(tokens_dir(lab_home) / LAB)
     second = lab_token_identity(STATE_A, KeyType.P_256, lab)
     assert second.label != first.label and signs(second)
     with pytest.raises(ValueError, match="ed25519"):
