@@ -21,17 +21,13 @@ BANNED = re.compile(
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """Line and text of each string in a source file that is not a docstring: also the fixed parts of f-strings."""
-    tree = ast.parse(source)
-    documentation = {
-        id(statement.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        for statement in node.body
-        if isinstance(statement, ast.Expr)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
-            yield node.lineno, node.value
+    documentation: set[int] = set()
+    for node in ast.walk(ast.parse(source)):  # a body comes before its statements
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and id(node) not in documentation:
+                yield node.lineno, node.value
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            documentation.update(id(statement.value) for statement in node.body if isinstance(statement, ast.Expr))
 
 
 @pytest.mark.parametrize("folder", ["labconsole", "ui", "plugins", "installer"])

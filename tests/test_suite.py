@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path:
     (tmp_path / "test_sample.py").write_text(SERIAL, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial\n", encoding="utf-8")
     log = tmp_path / "log"
-    options = ["-q", "-p", "tests.helpers.suite_schedule", "-n", "3", "--dist=worksteal"]
+    options = ["-q", "-p", "tests.helpers.suite_schedule", "-n", "2", "--dist=worksteal"]
     command = [sys.executable, "-m", "pytest", *options]
     environment = {**os.environ, "LOG": str(log), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -99,9 +100,25 @@ def test_no_test_module_imports_from_another_one() -> None:
     assert importing == set()
 
 
+def test_imports_of_every_form_are_found(tmp_path: Path) -> None:
+    source = tmp_path / "source.py"
+    source.write_text(
+        "import tests.a.test_b as b, tests.test_c\nfrom tests.test_suite import (\n    x,\n)\n"
+        "def f():\n    from tests import (  # a comment\n        test_tree,\n        test_language as other,\n    )\n"
+    )
+    forms = {"tests.a.test_b", "tests.test_c", "tests.test_suite", "tests.test_tree", "tests.test_language"}
+    assert forms <= set(imported_modules(source))
+
+
+IMPORTS = re.compile(r"^[ \t]*(?:import[ ]+tests\b.*|from[ ]+tests\b[^\n(]*(?:\([^)]*\)|.*))$", re.MULTILINE)
+"""Statements that import from `tests`: to parse whole files takes seconds."""
+
+
 def imported_modules(path: Path) -> Iterator[str]:
-    """Dotted names of the modules that a file imports, or imports names from."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Dotted names of the modules of `tests` that a file imports, or imports names from."""
+    source = path.read_text(encoding="utf-8")
+    for statement in IMPORTS.findall(source):
+        [node] = ast.parse(statement.strip()).body
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -1,4 +1,4 @@
-"""Drives actions in their processes, as a console does."""
+"""Drives actions in their processes, or in threads, as a console does."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from typing import Any
 
 from labconsole.engine.operation_process import OperationEnd, OperationProcess
 from labconsole.security.secrets import Secret
+from tests.helpers.worker_threads import OperationThread
 
 TIMEOUT_S = 60.0
 
 
-class Operations:
-    """Starts actions and pumps them; `close` ends those that a test leaves."""
+class _OperationInThread(OperationProcess):
+    worker = OperationThread
 
-    def __init__(self) -> None:
+
+class Operations:
+    """Starts actions and pumps them; `close` ends those that a test leaves. `in_threads`: without processes."""
+
+    def __init__(self, *, in_threads: bool = False) -> None:
+        self._kind = _OperationInThread if in_threads else OperationProcess
         self._wakeup = threading.Event()
         self._started: list[OperationProcess] = []
 
@@ -24,7 +30,7 @@ class Operations:
         self, name: str, *, secrets: dict[str, Secret] | None = None, typed: str = "", **parameters: Any
     ) -> OperationProcess:
         """Start an action."""
-        process = OperationProcess(name, parameters, self._wakeup.set, secrets, typed)
+        process = self._kind(name, parameters, self._wakeup.set, secrets, typed)
         self._started.append(process)
         return process
 

@@ -28,13 +28,13 @@ def on_small_disk(
 def small_disk(disk: Path, size: str) -> tuple[str, ...]:
     """The command that starts another one, for which alone `disk` is a file system of `size`; skips as above."""
     disk.mkdir(parents=True)
-    if _UNSHARE is None or not _may_mount():
+    if _UNSHARE is None or not may_mount():
         pytest.skip("needs the right to mount a tmpfs")
     return _UNSHARE, *_MOUNT, str(disk), size
 
 
 @cache
-def _may_mount() -> bool:
+def may_mount() -> bool:
     """Whether this process may mount a file system in a namespace of its own."""
     if _UNSHARE is None or sys.platform != "linux":
         return False

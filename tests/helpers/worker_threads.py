@@ -1,7 +1,4 @@
-"""Runs and operations in threads of the test process, as are roles: all but the processes is real, and starts at once.
-
-What loads a PKCS#11 module, ends its process (`os._exit`), forks, or prints for the log needs a process.
-"""
+"""Workers of runs and operations in threads of the test process: all is real but the processes; they start at once."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from labconsole.engine import operation_process
 from labconsole.engine.operation import perform_operation
 from labconsole.engine.operation_process import OperationProcess
 from labconsole.engine.protocol import encode_line
@@ -37,9 +33,9 @@ CONSOLE_IN_THREADS = (
 
 
 class WorkerThread(Worker):
-    """`RunQueue.worker` and `OperationProcess.worker` where their process is not what is tested.
+    """`RunQueue.worker` where its process is not what is tested. It cannot be killed, nor can its roles.
 
-    It cannot be killed, nor can its roles.
+    Trials and roles that end their process (`os._exit`), fork, or print for the log need processes.
     """
 
     def __init__(
@@ -47,10 +43,9 @@ class WorkerThread(Worker):
         task: Mapping[str, Any],
         wake: Callable[[], None],
         secrets: Mapping[str, Secret] | None = None,
-        program: str = "labconsole.engine.worker",
+        program: str = "",
     ) -> None:
         super().__init__(wake)
-        self._operation = program == operation_process.PROGRAM
         revealed = {key: secret.reveal() for key, secret in (secrets or {}).items()}
         line = encode_line({**task, "secrets": revealed})
         self._turn = threading.RLock()
@@ -89,15 +84,15 @@ class WorkerThread(Worker):
     def _perform(self, task: dict[str, Any]) -> None:
         channel = _Channel(self)
         try:
-            if self._operation:
-                perform_operation(task, channel)
-            else:
-                perform_task(task, channel, RoleThreads)
+            self._perform_task(task, channel)
         except UserError as error:
             channel.send({"t": "error", "sentence": str(error)})
         except Exception:  # noqa: BLE001 - as a process that ends by it: the run is then recovered
             traceback.print_exc()
         self._wake()
+
+    def _perform_task(self, task: Mapping[str, Any], channel: _Channel) -> None:
+        perform_task(task, channel, RoleThreads)
 
     def listen(self, taker: Callable[[dict[str, Any]], None]) -> None:
         """Let `taker` have the messages, those that were kept first."""
@@ -108,6 +103,16 @@ class WorkerThread(Worker):
     def _deliver(self) -> None:
         while self._taker is not None and self._kept:
             self._taker(self._kept.pop(0))
+
+
+class OperationThread(WorkerThread):
+    """`OperationProcess.worker` where its process is not what is tested.
+
+    What an operation prints is not in its log. One that loads a PKCS#11 module has the only token that is open.
+    """
+
+    def _perform_task(self, task: Mapping[str, Any], channel: _Channel) -> None:
+        perform_operation(task, channel)
 
 
 class QueueInThreads(RunQueue):
@@ -139,7 +144,7 @@ def workers_in_threads() -> Iterator[None]:
 
 @contextmanager
 def operations_in_threads() -> Iterator[None]:
-    """Operations that this process starts are performed by threads of it in the block."""
+    """Operations that this process starts in the block are performed by threads of it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(OperationProcess, "worker", WorkerThread)
+        patch.setattr(OperationProcess, "worker", OperationThread)
         yield

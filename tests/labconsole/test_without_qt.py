@@ -6,12 +6,10 @@ import json
 import re
 import subprocess
 import sys
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.parallel import run_parallel
 from tests.helpers.practice import environment
 
 HIDING = Path(__file__).parents[1] / "helpers" / "no_qt"
@@ -56,6 +54,25 @@ except ModuleNotFoundError:
     print(len(headless))
 """
 
+EVERYTHING = (
+    IMPORT_EVERYTHING
+    + """
+import contextlib, io, json, os
+import pytest
+from labconsole.cli.main import main
+from tests.helpers.worker_threads import workers_in_threads
+
+profile, *arguments = sys.argv[1:]
+for command in (["gui"], ["run", profile, "--json"]):
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), workers_in_threads():
+        code = main(command)
+    print(json.dumps([code, out.getvalue(), errors.getvalue()]), flush=True)
+sys.exit(pytest.main(arguments))
+"""
+)
+"""In one process, which imports once: every module, the command for the window, a run of a profile, and tests."""
+
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -63,42 +80,33 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def pytest_command(folder: Path, *names: str) -> list[str]:
-    """The command that runs these tests of the core, with files in `folder`."""
+def pytest_arguments(folder: Path, *names: str) -> list[str]:
+    """Arguments of pytest that run these tests of the core, with files in `folder`."""
     options = ["-o", "addopts=", "--import-mode=importlib", "-m", "not nightly", "-q", "--basetemp", str(folder)]
     here = Path(__file__).parent
     plugins = ["-p", "no:pytest-qt", "-p", "no:cacheprovider"]
-    return ["-m", "pytest", *options, *plugins, *(str(here / name) for name in names)]
-
-
-Done = dict[str, Future[subprocess.CompletedProcess[str]]]
+    return [*options, *plugins, *(str(here / name) for name in names)]
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """All that is tried here, two at a time."""
+def done(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """All that is tried here: a line for the modules, one for each command, and the output of the tests."""
     folder = tmp_path_factory.mktemp("without qt")
     profile = folder / "small.toml"
     profile.write_text('format = 1\nkind = "amqp.messaging"\n[parameters]\ntest = 2\ncount = 100\n')
-    commands = {
-        "tests": pytest_command(folder / "t", *FEW),
-        "imports": ["-c", IMPORT_EVERYTHING],
-        "run": ["-m", "labconsole.cli.main", "run", str(profile), "--json"],
-        "window": ["-m", "labconsole.cli.main", "gui"],
-    }
-    return run_parallel(commands, lambda name: _run(*commands[name]))
+    done = _run("-c", EVERYTHING, str(profile), *pytest_arguments(folder / "t", *FEW))
+    assert done.stdout.count("\n") > 3, done.stderr
+    return done
 
 
-def test_every_headless_module_imports(done: Done) -> None:
-    imported = done["imports"].result()
-    assert imported.returncode == 0, imported.stderr
-    assert int(imported.stdout) > 160
+def test_every_headless_module_imports(done: subprocess.CompletedProcess[str]) -> None:
+    assert int(done.stdout.splitlines()[0]) > 160
 
 
-def test_a_run_of_the_real_trial_is_finished_and_listed(done: Done) -> None:
-    run = done["run"].result()
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["status"] == "finished"
+def test_a_run_of_the_real_trial_is_finished_and_listed(done: subprocess.CompletedProcess[str]) -> None:
+    code, output, errors = json.loads(done.stdout.splitlines()[2])
+    assert code == 0, errors
+    assert json.loads(output)["status"] == "finished"
 
 
 def assert_passed(tests: subprocess.CompletedProcess[str], least: int) -> None:
@@ -108,18 +116,18 @@ def assert_passed(tests: subprocess.CompletedProcess[str], least: int) -> None:
     assert passed is not None and int(passed[1]) >= least, tests.stdout[-500:]
 
 
-def test_a_test_of_each_package_of_the_core_passes_without_qt(done: Done) -> None:
-    assert_passed(done["tests"].result(), len(FEW))
+def test_a_test_of_each_package_of_the_core_passes_without_qt(done: subprocess.CompletedProcess[str]) -> None:
+    assert_passed(done, len(FEW))
 
 
 @pytest.mark.nightly
 def test_tests_of_the_core_pass_without_qt(tmp_path: Path) -> None:
     """What only these use and imports Qt within a function is a fault that the nightly set alone finds."""
-    assert_passed(_run(*pytest_command(tmp_path / "t", *MANY)), 300)
+    assert_passed(_run("-m", "pytest", *pytest_arguments(tmp_path / "t", *MANY)), 300)
 
 
-def test_gui_command_names_the_missing_package(done: Done) -> None:
-    refused = done["window"].result()
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("labconsole: the window needs ")
-    assert "pip install labconsole[gui]" in refused.stderr and "Traceback" not in refused.stderr
+def test_gui_command_names_the_missing_package(done: subprocess.CompletedProcess[str]) -> None:
+    code, _, errors = json.loads(done.stdout.splitlines()[1])
+    assert code == 1
+    assert errors.startswith("labconsole: the window needs ")
+    assert "pip install labconsole[gui]" in errors and "Traceback" not in errors

@@ -85,7 +85,7 @@ class Demo:
 
     @classmethod
     def record(cls, folder: Path) -> None:
-        """Run it here, and its runs in threads; `test_without_qt.py` runs this trial in processes."""
+        """Run it here, and its runs in threads."""
         small = ("--set", "loop=closed", "--set", "count=300", "--repeat", "1")
         done = CommandLine(folder)("run", "demo", *small, "--json", "--db", folder / "own.db")
         (folder / "done.json").write_text(json.dumps(vars(done)), encoding="utf-8")

@@ -116,10 +116,11 @@ def test_token_without_its_pin_is_inspected_and_the_untested_parts_are_named(
 
 
 @terminal_only
-@pytest.mark.parametrize(("pin", "code"), [("wrong-pin", 1), (PIN, 0)])
+@pytest.mark.parametrize(("pin", "code"), [pytest.param("wrong-pin", 1, marks=pytest.mark.nightly), (PIN, 0)])
 def test_the_pin_is_asked_for_on_a_terminal(
     labconsole: CommandLine, office: TokenConfiguration, pin: str, code: int
 ) -> None:
+    """Nightly also a wrong one; that it is tried once is judged in CI by `security/token/test_inspection.py`."""
     terminal = Terminal(labconsole.command("hsm", "doctor", "office"), labconsole.environment)
     terminal.answer("Passphrase for token partition-1: ", pin)
     returned, out = terminal.finish()
@@ -163,6 +164,7 @@ def test_a_new_pin_typed_in_two_ways_changes_nothing(labconsole: CommandLine, of
 
 
 @terminal_only
+@pytest.mark.usefixtures("lab_home")
 def test_lab_token_keeps_its_pins_when_reinitialised(labconsole: CommandLine) -> None:
     with open_token("lab", lab_token()) as token:
         generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
@@ -174,6 +176,7 @@ def test_lab_token_keeps_its_pins_when_reinitialised(labconsole: CommandLine) ->
 
 
 @terminal_only
+@pytest.mark.usefixtures("lab_home")
 def test_pin_of_the_lab_token_is_never_asked_for(labconsole: CommandLine) -> None:
     """It is random: where the keyring has lost it, a question would only mislead."""
     lab_token()

@@ -15,6 +15,7 @@ import pytest
 
 from labconsole.store import edits
 from labconsole.store.run_store import Store
+from tests.helpers.small_disk import may_mount
 
 GOLDEN = Path(__file__).parent.parent / "store" / "golden" / "v3.db"
 UNSHARE = shutil.which("unshare")
@@ -60,7 +61,7 @@ def on_media(content: Path, folder: Path, *commands: str, **variables: str) -> l
     """Run `labconsole` commands in a process on a read-only file system with this content, which only it sees."""
     mounted = folder / "media"
     mounted.mkdir()
-    if UNSHARE is None or sys.platform != "linux" or _mounted(mounted, content, ["true"]).returncode:
+    if not may_mount():
         pytest.skip("needs the right to mount a tmpfs")
     words = [[*line.split(), "--db", f"{mounted}/runs.db"] for line in commands]
     done = _mounted(mounted, content, [sys.executable, "-c", COMMANDS, json.dumps(words)], variables)
@@ -77,14 +78,19 @@ def _mounted(
     return subprocess.run(shell, capture_output=True, text=True, timeout=100, env={**os.environ, **variables})
 
 
-def test_runs_on_read_only_media_are_read_verified_and_exported(media: Path, tmp_path: Path) -> None:
-    shown, verified, exported = on_media(
-        media, tmp_path, "show 1 --json", "verify 1 2", f"export 1 --csv {tmp_path}/out"
+def test_runs_on_read_only_media_are_read_verified_and_exported_and_none_is_started(
+    media: Path, tmp_path: Path
+) -> None:
+    """What must write refuses in one sentence."""
+    shown, verified, exported, run = on_media(
+        media, tmp_path, "show 1 --json", "verify 1 2", f"export 1 --csv {tmp_path}/out", "run demo"
     )
     assert shown.returncode == verified.returncode == exported.returncode == 0, shown.stderr + verified.stderr
     assert json.loads(shown.stdout)["metrics"]["throughput"]["value"] == 1234.5
     assert verified.stdout.count(": ok, sealed") == 2
     assert len((tmp_path / "out" / "samples-messages.csv").read_text("utf-8").splitlines()) == 401
+    assert run.returncode == 1
+    assert "is on read-only media" in run.stderr and "Traceback" not in run.stderr
 
 
 def test_what_only_the_log_holds_is_read_too(media_with_log: Path, tmp_path: Path) -> None:
@@ -94,9 +100,3 @@ def test_what_only_the_log_holds_is_read_too(media_with_log: Path, tmp_path: Pat
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["note"] == "only in the log"
     assert list(copies.iterdir()) == []  # both were read as a copy, which is gone
-
-
-def test_what_must_write_refuses_read_only_media_in_one_sentence(media: Path, tmp_path: Path) -> None:
-    (run,) = on_media(media, tmp_path, "run demo")
-    assert run.returncode == 1
-    assert "is on read-only media" in run.stderr and "Traceback" not in run.stderr

@@ -52,16 +52,21 @@ FAIL(write, (int file, const void *data, size_t size), (file, data, size))
 _RUN_AND_SHOW = """
 import sys
 from labconsole.cli.main import main
+from tests.helpers.worker_threads import workers_in_threads
 
 profile, *database = sys.argv[1:]
-code = main(["run", profile, *database, "--json"])
+with workers_in_threads():
+    code = main(["run", profile, *database, "--json"])
 main(["show", "1", *database, "--json"])
 sys.exit(code)
 """
 
 
 def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, list[dict[str, object]], str]:
-    """`labconsole run` and then `show`, with the database on a disk of `size` that no other process sees."""
+    """`labconsole run` in threads, then `show`, with the database on a disk of `size` that no other process sees.
+
+    What processes of a run do on a full disk is judged by `test_attachments.py`.
+    """
     disk = folder / "disk"
     command = f"{sys.executable} -c '{_RUN_AND_SHOW}' {profile} --db {disk}/runs.db"
     done = on_small_disk(disk, size, command, environment(PLUGIN))

@@ -28,6 +28,14 @@ def actions() -> Iterator[Operations]:
     opened.close()
 
 
+@pytest.fixture
+def thread_actions() -> Iterator[Operations]:
+    """The same, without processes."""
+    opened = Operations(in_threads=True)
+    yield opened
+    opened.close()
+
+
 def test_operation_reports_progress_and_result(actions: Operations) -> None:
     process = actions.start(NAME, count=30, pause=0.02)
     etas: list[float] = []
@@ -63,16 +71,18 @@ def test_operation_that_ignores_cancel_is_killed_with_its_children(
     wait_until(lambda: not alive(child))
 
 
-def test_every_bad_end_is_one_sentence(actions: Operations) -> None:
+def test_every_bad_end_is_one_sentence(actions: Operations, thread_actions: Operations) -> None:
     cases: dict[str, Callable[[], OperationProcess]] = {
-        "The numbers are out: order new ones.": lambda: actions.start(NAME, fault="refuse"),
+        "The numbers are out: order new ones.": lambda: thread_actions.start(NAME, fault="refuse"),
         "A fault in the operation: RuntimeError: seven": lambda: actions.start(NAME, fault="fault"),
         "The operation process ended with exit code 7; see the log.": lambda: actions.start(NAME, fault="exit"),
-        "Count to a number: count: input should be greater than or equal to 1 (it is 0).": lambda: actions.start(
+        "Count to a number: count: input should be greater than or equal to 1 (it is 0).": lambda: thread_actions.start(
             NAME, count=0
         ),
-        "No operation is called practice.tale; did you mean practice.tally?": lambda: actions.start("practice.tale"),
-        "Nothing was done: to confirm, type my-label exactly as it is written.": lambda: actions.start(
+        "No operation is called practice.tale; did you mean practice.tally?": lambda: thread_actions.start(
+            "practice.tale"
+        ),
+        "Nothing was done: to confirm, type my-label exactly as it is written.": lambda: thread_actions.start(
             NAME, destroy=True, typed="my-Label"
         ),
     }
@@ -83,8 +93,8 @@ def test_every_bad_end_is_one_sentence(actions: Operations) -> None:
     assert fault[-1] == "RuntimeError: seven", "the traceback is for the log"
 
 
-def test_a_destructive_action_runs_once_its_label_was_typed(actions: Operations) -> None:
-    assert actions.end(actions.start(NAME, destroy=True, typed="my-label")).outcome is Outcome.DONE
+def test_a_destructive_action_runs_once_its_label_was_typed(thread_actions: Operations) -> None:
+    assert thread_actions.do(NAME, destroy=True, typed="my-label").outcome is Outcome.DONE
 
 
 def test_secrets_pass_through_the_pipe_alone(actions: Operations) -> None:

@@ -49,8 +49,10 @@ def data_of(detail: RunDetail, what: str) -> list[str]:
     return [str(event.data[what]) for event in detail.events if event.name == "read"]
 
 
-def test_roles_read_the_content_at_the_start_of_a_file_that_is_edited_in_mid_run(bench: Bench, note: Path) -> None:
-    detail = run(bench, note=str(note), edited="second")
+def test_roles_read_the_content_at_the_start_of_a_file_that_is_edited_in_mid_run(
+    thread_bench: Bench, note: Path
+) -> None:
+    detail = run(thread_bench, note=str(note), edited="second")
     assert detail.row.status is RunStatus.FINISHED, detail.row.reason
     assert note.read_text() == "second"
     assert data_of(detail, "text") == ["first"] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,15 @@ def test_third_party_plugin_is_found_through_the_entry_point_group() -> None:
     plugins = Plugins.discover()
     assert {"amqp.messaging", "practice.counting"} <= set(plugins.kinds())
     assert plugins.trial("practice.counting").title == "Counting"
+
+
+def test_packages_are_read_once_for_a_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    known = Plugins.discover()
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.metadata, "entry_points", lambda **_: pytest.fail("read again"))
+        assert Plugins.discover().kinds() == known.kinds()
+    install(tmp_path, monkeypatch, "plugin = 5\n")
+    assert [broken.name for broken in Plugins.discover().broken] == ["odd"]
 
 
 @pytest.mark.usefixtures("third_party")

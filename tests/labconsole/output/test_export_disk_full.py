@@ -14,6 +14,15 @@ from tests.helpers.small_disk import on_small_disk
 from tests.labconsole.output.conftest import MESSAGES
 
 ROWS = 4_096
+EXPORTS = """
+import os, sys
+from labconsole.cli.main import main
+
+database, disk = sys.argv[1:]
+for kind, target in (("csv", "csv"), ("parquet", "parquet"), ("json", "one.json")):
+    code = main(["export", "2", "--db", database, f"--{kind}", f"{disk}/{target}"])
+    print(kind, code, *os.listdir(disk))
+"""
 
 
 def test_full_disk_leaves_no_partial_export(store: Store, runs: list[int], tmp_path: Path) -> None:
@@ -28,12 +37,7 @@ def test_full_disk_leaves_no_partial_export(store: Store, runs: list[int], tmp_p
     ]
     store.append(runs[1], chunks, said)
     disk = tmp_path / "disk"
-    export = f"{sys.executable} -m labconsole.cli.main export 2 --db {store.path}"
-    commands = "; ".join(
-        f"{export} --{kind} {disk}/{target}; echo {kind} $?; ls -A {disk}"
-        for kind, target in (("csv", "csv"), ("parquet", "parquet"), ("json", "one.json"))
-    )
-    done = on_small_disk(disk, "256k", commands, os.environ)
+    done = on_small_disk(disk, "256k", f"{sys.executable} -c '{EXPORTS}' {store.path} {disk}", os.environ)
     assert done.stdout.splitlines() == ["csv 1", "parquet 1", "json 1"], "no file, and no folder, is left"
     sentences = done.stderr.splitlines()
     assert len(sentences) == 3

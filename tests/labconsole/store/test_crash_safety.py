@@ -28,7 +28,7 @@ assert _spec.loader is not None
 crash_writer: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(crash_writer)
 
-ROUNDS = [2, pytest.param(8, marks=[pytest.mark.nightly])]
+ROUNDS = [1, pytest.param(8, marks=[pytest.mark.nightly])]
 """How often two writers are killed; a fault that shows itself at rare moments is found by the nightly set alone."""
 HOLD_LOCK = (
     "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print('held', flush=True); input()"
@@ -84,14 +84,14 @@ def test_what_a_killed_process_had_committed_is_there(database: Path, rounds: in
 
 
 def test_two_processes_take_turns(database: Path) -> None:
-    writers = [start(database, 60) for _ in range(2)]
+    writers = [start(database, 30) for _ in range(2)]
     runs = []
     for writer in writers:
         lines = writer.communicate(timeout=60)[0].split()
         assert writer.returncode == 0
         runs.append(int(lines[0]))
     for run_id in runs:
-        assert_stored(database, run_id, 60)
+        assert_stored(database, run_id, 30)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are POSIX")

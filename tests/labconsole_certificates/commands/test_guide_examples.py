@@ -97,9 +97,14 @@ def test_guide_has_an_example_for_every_method() -> None:
     assert [method for method in _METHODS if not any(method in title for title in examples())] == []
 
 
+@pytest.mark.nightly
 def test_examples_of_the_guide_run_unchanged(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Nightly: alone finds that the commands of the guide, one after another, do not end as its text says.
+
+    That each line is accepted is judged in CI by `test_documents.py`, and what the commands do by `test_commands.py`.
+    """
     operator, shell = Operator(capsys), Shell(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", operator)

@@ -42,7 +42,7 @@ def answered(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: i
 
 
 def test_each_file_has_its_own_password(locked: tuple[Path, Path]) -> None:
-    operations = Operations()
+    operations = Operations(in_threads=True)
     both = {"left": str(locked[0]), "right": f"{locked[1]}"}
     try:
         unasked = operations.do("certificates.compare", secrets={}, **both)

@@ -145,7 +145,7 @@ def test_seven_states_have_a_sign_for_each_pair(proven_pair: ProvenPair) -> None
 
 
 def test_a_cancelled_demo_leaves_nothing(temporary: Path) -> None:
-    operations = Operations()
+    operations = Operations(in_threads=True)
     try:
         process = operations.start("certificates.demo", states=8)
         operations.pump_until(process, lambda: "CSRs" in process.said)

@@ -30,7 +30,7 @@ A, B = "State A", "State B"
 
 @pytest.fixture
 def actions() -> Iterator[Operations]:
-    opened = Operations()
+    opened = Operations(in_threads=True)
     yield opened
     opened.close()
 

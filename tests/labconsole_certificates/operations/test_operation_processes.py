@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class Here:
 
 @pytest.fixture
 def actions() -> Iterator[Operations]:
-    opened = Operations()
+    opened = Operations(in_threads=True)
     yield opened
     opened.close()
 
@@ -122,19 +123,22 @@ def test_refusals_come_before_any_prompt(world: ThreeStates, tmp_path: Path) -> 
             _asked(f"certificates.{name}", **parameters)
 
 
-def test_two_states_are_proven_by_an_action(world: ThreeStates, actions: Operations) -> None:
+def test_two_states_are_proven_by_an_action(world: ThreeStates) -> None:
+    """In its process, as all actions of the window are."""
     for one, other, root in ((world.a, world.b, world.root_b), (world.b, world.a, world.root_a)):
         trust_root(world.store, one, root, root.sha256)
         world.certified(one, other)
         asked = world.asks(one, one, f"broker.{one.domain}", profile=CertificateProfile.TLS_SERVER)
         received_csrs.approve(world.store, asked)
     assert _asked("certificates.prove", state_a="State A", state_b="State B") == []
-    end = actions.do("certificates.prove", state_a="State A", state_b="State B")
+    with closing(Operations()) as actions:
+        end = actions.do("certificates.prove", state_a="State A", state_b="State B")
     assert end.outcome is Outcome.DONE, end.sentence
     assert "[State A] -> tls-connect -> [State B] passed (TLSv1.3" in end.sentence
     assert len(world.store.snapshot().proofs) == 2
     claim_domain(world.store, world.b, "elsewhere.example")
-    refused = actions.do("certificates.prove", state_a="State A", state_b="State B")
+    with closing(Operations(in_threads=True)) as actions:
+        refused = actions.do("certificates.prove", state_a="State A", state_b="State B")
     assert refused.outcome is Outcome.DONE and not refused.passed
     assert "[State A] -> tls-connect -> [State B] failed." in refused.sentence
 

@@ -35,6 +35,7 @@ class OcspLab:
     """A CA, its responder, and certificates that are good, revoked and unknown to it; PEM files of them."""
 
     def __init__(self, folder: Path, responder_type: KeyType) -> None:
+        self._requests: dict[tuple[str, tuple[str, ...]], bytes] = {}
         self.folder = folder
         self.root = new_authority("State A Root")
         key = key_of(responder_type)
@@ -58,11 +59,13 @@ class OcspLab:
         return NotRevoked(names[serial])
 
     def asked(self, name: str, *options: str) -> bytes:
-        """The request that openssl makes for a certificate."""
+        """The request that openssl makes for a certificate; with the same options, the same one."""
+        if (name, options) in self._requests:
+            return self._requests[name, options]
         request = self.folder / "request"
         files = ("-cert", self.folder / name, "-reqout", request)
         run_openssl("ocsp", "-issuer", self.folder / "root", *options, *files)
-        return request.read_bytes()
+        return self._requests.setdefault((name, options), request.read_bytes())
 
     def answered(self, request: bytes, responder: Issuer) -> bytes:
         return answer(request, self.root.certificate, responder, self.status_of, DAY)

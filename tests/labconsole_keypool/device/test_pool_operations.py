@@ -38,7 +38,7 @@ PIN, NEW, OFFICER = Secret("1234-user"), Secret("4321-user"), Secret("5678-offic
 
 @pytest.fixture
 def actions() -> Iterator[Operations]:
-    opened = Operations()
+    opened = Operations(in_threads=True)
     yield opened
     opened.close()
 

@@ -31,6 +31,7 @@ from labconsole_keypool.shares.share_operations import ExportParameters, ExportS
 from labconsole_keypool.shares.share_words import from_words
 from labconsole_keypool.store.key_records import NewKey
 from labconsole_keypool.store.key_store import KeyStore, store_path
+from tests.helpers.worker_threads import operations_in_threads
 
 PAD = WrapMechanism.KEY_WRAP_PAD
 TIMEOUT_S = 60.0
@@ -86,10 +87,11 @@ def serial(pool: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 def _run(name: str, parameters: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> OperationProcess:
-    """The operation in its own process, finished."""
+    """The operation in a thread of this process, finished."""
     wakeup = threading.Event()
     hidden = {key: Secret(text) for key, text in (secrets or {}).items()}
-    process = OperationProcess(name, dict(parameters), wakeup.set, hidden)
+    with operations_in_threads():
+        process = OperationProcess(name, dict(parameters), wakeup.set, hidden)
     deadline = time.monotonic() + TIMEOUT_S
     try:
         while process.end is None:

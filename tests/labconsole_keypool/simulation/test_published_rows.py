@@ -77,7 +77,7 @@ def profile() -> Profile:
 @pytest.fixture(scope="module")
 def bench(profile: Profile, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Two of the profile's rows, run by a queue as a window or a terminal does it."""
-    bench = Bench(tmp_path_factory.mktemp("published"), live_hz=10.0)
+    bench = Bench(tmp_path_factory.mktemp("published"), in_threads=True, live_hz=10.0)
     scenarios = tuple(scenario for scenario in profile.scenarios if scenario.name in ENGINE_ROWS)
     bench.queue.submit(campaign_of(replace(profile, scenarios=scenarios)))
     bench.pump_until_idle()

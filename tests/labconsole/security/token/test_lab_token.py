@@ -210,9 +210,13 @@ def test_initialise_with_a_pin_of_a_wrong_length_destroys_nothing(home: Path, ne
     assert keys(configuration) == ["kept"]
 
 
-def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("delays_s", [(0.0,), pytest.param((0.0, 0.2), marks=pytest.mark.nightly)])
+def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(
+    tmp_path: Path, delays_s: tuple[float, ...]
+) -> None:
+    """At once, and nightly also a little later."""
     killed_in_the_middle = 0
-    for number, delay_s in enumerate((0.0, 0.2)):
+    for number, delay_s in enumerate(delays_s):
         home = tmp_path / f"{number}"
         process = subprocess.Popen([sys.executable, "-c", MAKE, str(home)], stdout=subprocess.DEVNULL)
         while process.poll() is None and not list(home.glob("tokens/.making-*")):

@@ -105,29 +105,38 @@ def test_cryptography_verifies_every_signature(issued: Issued) -> None:
     assert judgement.problems == ()
 
 
-@pytest.mark.parametrize("type", KNOWN_TO_OPENSSL_3_0)
-def test_openssl_verifies_all(type: KeyType, tmp_path: Path) -> None:
-    issued = Issued(type)
-    root, intermediate = tmp_path / "root.pem", tmp_path / "intermediate.pem"
-    root.write_bytes(issued.root.certificate.public_bytes(Encoding.PEM))
-    intermediate.write_bytes(issued.intermediate.certificate.public_bytes(Encoding.PEM))
-    for profile, certificate in issued.ends.items():
-        (tmp_path / f"{profile}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
-    ends = [tmp_path / f"{profile}.pem" for profile in issued.ends]
-    said = run_openssl("verify", "-x509_strict", "-CAfile", root, "-untrusted", intermediate, *ends)
+def test_openssl_verifies_all(tmp_path: Path) -> None:
+    """One call of `openssl verify` judges the certificates of all types of keys."""
+    of_types = {type: Issued(type) for type in KNOWN_TO_OPENSSL_3_0}
+    roots, intermediates = tmp_path / "roots.pem", tmp_path / "intermediates.pem"
+    roots.write_bytes(b"".join(each.root.certificate.public_bytes(Encoding.PEM) for each in of_types.values()))
+    between = [each.intermediate.certificate.public_bytes(Encoding.PEM) for each in of_types.values()]
+    intermediates.write_bytes(b"".join(between))
+    for type, each in of_types.items():
+        for profile, certificate in each.ends.items():
+            (tmp_path / f"{type}-{profile}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    ends = [tmp_path / f"{type}-{profile}.pem" for type, each in of_types.items() for profile in each.ends]
+    chain = ("-CAfile", roots, "-untrusted", intermediates)
+    said = run_openssl("verify", "-x509_strict", *chain, *ends)
     assert said.split() == [word for end in ends for word in (f"{end}:", "OK")]
     for profile, purpose in (
         ("tls-server", "sslserver"),
         ("tls-client", "sslclient"),
         ("message-signing", "smimesign"),
     ):
-        run_openssl(
-            "verify", "-purpose", purpose, "-CAfile", root, "-untrusted", intermediate, tmp_path / f"{profile}.pem"
-        )
+        files = [tmp_path / f"{type}-{profile}.pem" for type in of_types]
+        assert run_openssl("verify", "-purpose", purpose, *chain, *files).count(": OK") == len(files)
+
+
+@pytest.mark.parametrize("type", KNOWN_TO_OPENSSL_3_0)
+def test_openssl_verifies_csr_and_crl(type: KeyType, tmp_path: Path) -> None:
+    issued = Issued(type)
+    (tmp_path / "intermediate.pem").write_bytes(issued.intermediate.certificate.public_bytes(Encoding.PEM))
     (tmp_path / "csr.pem").write_bytes(issued.csr.public_bytes(Encoding.PEM))
     assert "verify OK" in run_openssl("req", "-verify", "-noout", "-in", tmp_path / "csr.pem")
     (tmp_path / "crl.pem").write_bytes(issued.crl.public_bytes(Encoding.PEM))
-    assert "verify OK" in run_openssl("crl", "-noout", "-CAfile", intermediate, "-in", tmp_path / "crl.pem")
+    checked = run_openssl("crl", "-noout", "-CAfile", tmp_path / "intermediate.pem", "-in", tmp_path / "crl.pem")
+    assert "verify OK" in checked
 
 
 @pytest.mark.parametrize("type", [KeyType.P_256, KeyType.ED25519, KeyType.ML_DSA_65])

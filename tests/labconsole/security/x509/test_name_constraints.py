@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from pathlib import Path
+import re
 
 import pytest
 from cryptography import x509
@@ -69,27 +69,39 @@ CASES = [
 ]
 
 
-def limited(permitted: x509.GeneralName) -> Issuer:
-    return Issuer(issue_root(KEY, named("CN=Root,O=SG Lab,C=SG"), WEEK, name_constraints=[permitted]), KEY)
+def limited(permitted: x509.GeneralName, root: str = "Root") -> Issuer:
+    return Issuer(issue_root(KEY, named(f"CN={root},O=SG Lab,C=SG"), WEEK, name_constraints=[permitted]), KEY)
 
 
-@pytest.mark.parametrize(("permitted", "name", "allowed"), CASES)
-def test_openssl_refuses_the_same(
-    permitted: x509.GeneralName, name: x509.GeneralName, allowed: bool, tmp_path: Path
-) -> None:
-    issuer = limited(permitted)
-    free = Issuer(issue_root(KEY, issuer.certificate.subject, WEEK), KEY)
-    leaf = issue(free, KEY.public_key(), PLAIN, [name], CertificateProfile.TLS_CLIENT, WEEK)
-    for file, certificate in (("root", issuer.certificate), ("leaf", leaf)):
-        (tmp_path / file).write_bytes(certificate.public_bytes(Encoding.PEM))
-    check = ("verify", "-CAfile", tmp_path / "root", tmp_path / "leaf")
-    if allowed:
-        assert outside_name_constraints(PLAIN, [name], [issuer.certificate]) is None
-        run_openssl(*check)
-    else:
-        assert outside_name_constraints(PLAIN, [name], [issuer.certificate]) is not None
-        with pytest.raises(OpensslError, match="subtree violation"):
-            run_openssl(*check)
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[x509.Certificate, str]]:
+    """Of each case the root, and what one call of openssl says of its leaf."""
+    folder = tmp_path_factory.mktemp("constraints")
+    roots, leaves = [], []
+    for number, (permitted, name, _) in enumerate(CASES):
+        issuer = limited(permitted, f"Root {number}")
+        free = Issuer(issue_root(KEY, issuer.certificate.subject, WEEK), KEY)
+        leaf = issue(free, KEY.public_key(), PLAIN, [name], CertificateProfile.TLS_CLIENT, WEEK)
+        roots.append(issuer.certificate)
+        leaves.append(folder / f"leaf-{number}")
+        leaves[-1].write_bytes(leaf.public_bytes(Encoding.PEM))
+    (folder / "roots").write_bytes(b"".join(root.public_bytes(Encoding.PEM) for root in roots))
+    with pytest.raises(OpensslError) as said:
+        run_openssl("verify", "-CAfile", folder / "roots", *leaves)
+    accepted = re.findall(r"/leaf-(\d+): OK$", str(said.value), re.MULTILINE)
+    refused = re.findall(
+        r"(error \d+ at .*)\nerror \S*/leaf-(\d+): verification failed$", str(said.value), re.MULTILINE
+    )
+    answers = {int(number): "OK" for number in accepted} | {int(number): reason for reason, number in refused}
+    assert len(accepted) + len(refused) == len(CASES)
+    return [(root, answers[number]) for number, root in enumerate(roots)]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_openssl_refuses_the_same(verified: list[tuple[x509.Certificate, str]], number: int) -> None:
+    (_, name, allowed), (root, said) = CASES[number], verified[number]
+    assert (outside_name_constraints(PLAIN, [name], [root]) is None) == allowed
+    assert said == "OK" if allowed else "subtree violation" in said
 
 
 def test_a_host_in_the_common_name_alone_counts_too() -> None:
