@@ -52,6 +52,13 @@ def test_a_role_may_ask_for_a_transport_or_a_token_of_its_host(running: ClusterP
     assert alpha.suits(request) and not without.suits(request)
 
 
+def test_two_connections_of_a_process_do_not_depend_on_each_other(running: ClusterProcesses) -> None:
+    with Cluster(running.address, running.member()) as first:
+        with Cluster(running.address, running.member()) as second:
+            assert first.call("alpha", "clock") > 0 and second.call("alpha", "clock") > 0
+        assert all(first.call(host, "clock") > 0 for host in ("alpha", "beta"))
+
+
 def test_the_command_lists_them_for_people_and_scripts(
     running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
