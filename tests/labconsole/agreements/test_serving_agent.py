@@ -33,7 +33,7 @@ from tests.labconsole_amqp.embedded_broker import RunningBroker
 
 
 @pytest.fixture
-def agents() -> Iterator[Callable[[Owner, Path], Process]]:
+def agents(forked_console: None) -> Iterator[Callable[[Owner, Path], Process]]:
     """Starts agents, which are stopped in the end."""
     with ExitStack() as stack:
 
