@@ -71,10 +71,18 @@ class ForkedConsole:
                 start_new_session=True,
             )
 
-    def start(self, arguments: Sequence[str], environment: Mapping[str, str]) -> ForkedProcess:
-        """Start `labconsole ARGUMENTS` with this environment, in a session of its own."""
+    def start(self, arguments: Sequence[str], environment: Mapping[str, str], *, threads: bool) -> ForkedProcess:
+        """Start `labconsole ARGUMENTS` with this environment, in a session of its own.
+
+        `threads`: its runs and operations are threads of it.
+        """
         (output, its_output), (exited, exits) = os.pipe(), os.pipe()
-        request = {"arguments": [*arguments], "environment": dict(environment), "directory": str(Path.cwd())}
+        request = {
+            "arguments": [*arguments],
+            "environment": dict(environment),
+            "directory": str(Path.cwd()),
+            "threads": threads,
+        }
         try:
             socket.send_fds(self._requests, [json.dumps(request).encode()], [its_output, exits])
             pid = int(self._requests.recv(20))
@@ -92,9 +100,9 @@ class ForkedConsole:
 _current: ForkedConsole | None = None
 
 
-def forked(arguments: Sequence[str], environment: Mapping[str, str]) -> ForkedProcess | None:
+def forked(arguments: Sequence[str], environment: Mapping[str, str], *, threads: bool = False) -> ForkedProcess | None:
     """Start a command of the console so; None: the tests do not use `forked_console`, or this system cannot fork."""
-    return None if _current is None else _current.start(arguments, environment)
+    return None if _current is None else _current.start(arguments, environment, threads=threads)
 
 
 @contextmanager

@@ -102,6 +102,17 @@ class _Forks:
         if os.environ.get(SHIFT_VARIABLE):  # which the module of the clock has read when it was imported
             for module in [name for name in sys.modules if name.partition(".")[0] == "labconsole"]:
                 del sys.modules[module]
+        if request["threads"]:
+            _work_in_threads()
+
+
+def _work_in_threads() -> None:
+    """Runs and operations of this process are threads of it."""
+    from labconsole.engine.operation_process import OperationProcess
+    from labconsole.engine.queue import RunQueue
+    from tests.helpers.worker_threads import WorkerThread
+
+    RunQueue.worker = OperationProcess.worker = WorkerThread
 
 
 def _note(_number: int, _frame: FrameType | None) -> None:

@@ -52,7 +52,7 @@ def two(tmp_path_factory: pytest.TempPathFactory, forked_console: None) -> Itera
         served = [Served(a.folder, "broker", "--identity", "a-broker", "--queue", "q", *ports)]
         try:
             plain, tls = (int(served[0].waits_for(rf"{one}://127.0.0.1:(\d+)")[1]) for one in ("amqp", "amqps"))
-            served.append(Served(b.folder, "agent", "--serve", str(folder), "--identity", "b-signer"))
+            served.append(Served(b.folder, "agent", "--serve", str(folder), "--identity", "b-signer", threads=True))
             served[1].waits_for("No agreement is open")
             yield Owners(a, b, served[1], folder, plain, tls, certificates)
             assert [one.end() for one in served] == [0, 0], served[1].said

@@ -29,15 +29,22 @@ CONSOLE = [sys.executable, "-m", "labconsole.cli.main"]
 class Served:
     """A command that serves; its output is read to the end.
 
-    Its process is forked where the test uses `forked_console`, unless a command starts it or `forks` is false.
+    Its process is forked where the test uses `forked_console`, unless a command starts it or `forks` is false. Runs and
+    operations of a forked one are threads of it if `threads`.
     """
 
     def __init__(
-        self, home: Path, *arguments: str, clock_shift: str = "", within: Sequence[str] = (), forks: bool = True
+        self,
+        home: Path,
+        *arguments: str,
+        clock_shift: str = "",
+        within: Sequence[str] = (),
+        forks: bool = True,
+        threads: bool = False,
     ) -> None:
         environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
         self.arguments, self.within = arguments, within
-        process = forked(arguments, environment) if forks and not within else None
+        process = forked(arguments, environment, threads=threads) if forks and not within else None
         command = [*within, *CONSOLE, *arguments]
         self.process: ForkedProcess | subprocess.Popen[str] = process or _started(command, environment)
         self._said: list[str] = []
