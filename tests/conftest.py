@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
     from pytestqt.qtbot import QtBot
 
-pytest_plugins = ("tests.helpers.suite_cost", "tests.helpers.suite_schedule", "tests.helpers.lab_home")
+pytest_plugins = (
+    "tests.helpers.suite_cost",
+    "tests.helpers.suite_schedule",
+    "tests.helpers.lab_home",
+    "tests.helpers.folder_resources",
+    "tests.helpers.forked_console",
+)
 _GRACE_S = 5.0
 _TIMEOUT_MS = 120_000
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest

@@ -213,14 +213,17 @@ class Cluster(AbstractContextManager["Cluster"]):
                 if name not in self._addresses:
                     known = ", ".join(sorted(self._addresses)) or "none"
                     raise HostLostError(f"There is no host {name} in the cluster: its hosts are {known}.")
-                future = self._client.submit(
-                    HostActor,
-                    actor=True,
-                    workers=[self._addresses[name]],
-                    allow_other_workers=False,
-                    key=f"host-{uuid.uuid4().hex}",
-                )
-                self._actors[name] = future.result(timeout=ANSWER_S)
+                # Dask binds an actor to the current client: by default the newest one of this process, which may be of
+                # another connection and end before this one.
+                with self._client.as_current():
+                    future = self._client.submit(
+                        HostActor,
+                        actor=True,
+                        workers=[self._addresses[name]],
+                        allow_other_workers=False,
+                        key=f"host-{uuid.uuid4().hex}",
+                    )
+                    self._actors[name] = future.result(timeout=ANSWER_S)
             return self._actors[name]
 
 

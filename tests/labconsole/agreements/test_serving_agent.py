@@ -33,13 +33,13 @@ from tests.labconsole_amqp.embedded_broker import RunningBroker
 
 
 @pytest.fixture
-def agents() -> Iterator[Callable[[Owner, Path], Process]]:
-    """Starts agents, which are stopped in the end."""
+def agents(forked_console: None) -> Iterator[Callable[..., Process]]:
+    """Starts agents, which are stopped in the end; `threads` as that of `Process`."""
     with ExitStack() as stack:
 
-        def start(owner: Owner, folder: Path) -> Process:
+        def start(owner: Owner, folder: Path, *, threads: bool = False) -> Process:
             signer = f"{owner.folder.name}-signer"
-            process = Process(owner.folder, "agent", "--serve", str(folder), "--identity", signer)
+            process = Process(owner.folder, "agent", "--serve", str(folder), "--identity", signer, threads=threads)
             stack.callback(lambda: process.process.poll() is None and process.kill())
             process.waits_for("Serves agreements over")
             return process
@@ -76,11 +76,11 @@ def test_two_agents_run_exchange_and_merge_what_two_persons_have_agreed_upon(
     tmp_path: Path,
     shared: Path,
     broker: RunningBroker,
-    agents: Callable[[Owner, Path], Process],
+    agents: Callable[..., Process],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a, b = owners
-    at_a, at_b = agents(a, shared), agents(b, shared)
+    at_a, at_b = (agents(owner, shared, threads=True) for owner in (a, b))
     at_b.waits_for("No agreement is open")
     made = propose(a, folder=tmp_path, loop="open", rate=100.0, port=broker.ports.plain, patience=10.0)
     files = Files(made.proposal.rename(shared / "proposal.pem"), shared / "acceptance.pem", made.sha256, made.id)
@@ -112,7 +112,7 @@ def test_an_agent_that_was_killed_in_a_run_does_not_repeat_it(
     tmp_path: Path,
     shared: Path,
     broker: RunningBroker,
-    agents: Callable[[Owner, Path], Process],
+    agents: Callable[..., Process],
     agent: Agent,
 ) -> None:
     _, b = owners
@@ -133,7 +133,7 @@ def test_stopping_an_agent_cancels_its_run(
     tmp_path: Path,
     shared: Path,
     broker: RunningBroker,
-    agents: Callable[[Owner, Path], Process],
+    agents: Callable[..., Process],
 ) -> None:
     _, b = owners
     files = agree(*owners, tmp_path, port=broker.ports.plain)
@@ -226,7 +226,7 @@ def test_a_run_waits_for_a_passphrase_that_nothing_gives(
 
 
 def test_a_console_has_one_serving_agent(
-    owners: tuple[Owner, Owner], shared: Path, agents: Callable[[Owner, Path], Process]
+    owners: tuple[Owner, Owner], shared: Path, agents: Callable[..., Process]
 ) -> None:
     a, _ = owners
     agents(a, shared)

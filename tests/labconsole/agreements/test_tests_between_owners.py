@@ -37,7 +37,7 @@ class Owners:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
+def two(tmp_path_factory: pytest.TempPathFactory, forked_console: None) -> Iterator[Owners]:
     place = tmp_path_factory.mktemp("two")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
@@ -52,7 +52,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
         served = [Served(a.folder, "broker", "--identity", "a-broker", "--queue", "q", *ports)]
         try:
             plain, tls = (int(served[0].waits_for(rf"{one}://127.0.0.1:(\d+)")[1]) for one in ("amqp", "amqps"))
-            served.append(Served(b.folder, "agent", "--serve", str(folder), "--identity", "b-signer"))
+            served.append(Served(b.folder, "agent", "--serve", str(folder), "--identity", "b-signer", threads=True))
             served[1].waits_for("No agreement is open")
             yield Owners(a, b, served[1], folder, plain, tls, certificates)
             assert [one.end() for one in served] == [0, 0], served[1].said
@@ -62,8 +62,9 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
                     one.process.send_signal(signal.SIGKILL)
 
 
-@pytest.mark.parametrize("test", [1, 2, 3, 4])
+@pytest.mark.parametrize("test", [1, *(pytest.param(test, marks=pytest.mark.nightly) for test in (2, 3)), 4])
 def test_two_owners_agree_run_exchange_and_merge(test: int, two: Owners, tmp_path: Path) -> None:
+    """Tests 2 and 3 are in the nightly set: Test 4 has their TLS and their signatures."""
     a, b = two.a, two.b
     own = {"sender_identity": "a-state", "host": "localhost"} if test > 1 else {}
     own |= {"receiver_certificate": str(two.certificates["b"])} if test == 4 else {}

@@ -35,7 +35,7 @@ from labconsole.security.x509.validity import Validity
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.signals import interruptible
-from tests.helpers.worker_threads import workers_in_threads
+from tests.helpers.worker_threads import operations_in_threads, workers_in_threads
 from tests.labconsole.security.pki.pki_lab import OwnState, named
 
 LIMIT_S = 60.0
@@ -65,11 +65,12 @@ class Owner:
         return {**os.environ, HOME_VARIABLE: str(self.folder)}
 
     def command(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command of this console, without a terminal, in this process, and its runs in threads."""
+        """Run a command of this console without a terminal, in this process; its runs and operations are threads."""
         words, out, err = [*map(str, arguments)], io.StringIO(), io.StringIO()
         with (
             pytest.MonkeyPatch.context() as patch,
             workers_in_threads(),
+            operations_in_threads(),
             redirect_stdout(out),
             redirect_stderr(err),
         ):

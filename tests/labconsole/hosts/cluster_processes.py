@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,27 +18,35 @@ from labconsole.clock import SHIFT_VARIABLE
 from labconsole.hosts.cluster_certificates import console_files, enrol
 from labconsole.hosts.cluster_tls import Member
 from labconsole.paths import HOME_VARIABLE
+from tests.helpers.forked_console import ForkedProcess, forked
 from tests.helpers.host_network import Loopback, Network
 from tests.helpers.signals import interruptible
 
 _START_S = 120.0
+CONSOLE = [sys.executable, "-m", "labconsole.cli.main"]
 
 
 class Served:
-    """A command that serves; its output is read to the end."""
+    """A command that serves; its output is read to the end.
 
-    def __init__(self, home: Path, *arguments: str, clock_shift: str = "", within: Sequence[str] = ()) -> None:
+    Its process is forked where the test uses `forked_console`, unless a command starts it or `forks` is false. Runs and
+    operations of a forked one are threads of it if `threads`.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        *arguments: str,
+        clock_shift: str = "",
+        within: Sequence[str] = (),
+        forks: bool = True,
+        threads: bool = False,
+    ) -> None:
         environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
         self.arguments, self.within = arguments, within
-        with interruptible():
-            self.process = subprocess.Popen(
-                [*within, sys.executable, "-m", "labconsole.cli.main", *arguments],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
+        process = forked(arguments, environment, threads=threads) if forks and not within else None
+        command = [*within, *CONSOLE, *arguments]
+        self.process: ForkedProcess | subprocess.Popen[str] = process or _started(command, environment)
         self._said: list[str] = []
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read)
@@ -93,19 +101,35 @@ class Served:
             self._changed.notify_all()
 
 
-class ClusterProcesses:
-    """A scheduler, and the agents that a test starts; `home` is the console's, `network` that of the hosts."""
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    with interruptible():
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
-    def __init__(self, home: Path, network: Network) -> None:
+
+class ClusterProcesses:
+    """A scheduler, and the agents that a test starts; `home` is the console's, `network` that of the hosts.
+
+    `forks`: as that of `Served`.
+    """
+
+    def __init__(self, home: Path, network: Network, *, forks: bool = True) -> None:
         self.home = home
-        self._network = network
+        self._network, self._forks = network, forks
         self._port = str(_free_port())
         self.agents: list[Served] = []
         self.start_scheduler()
 
     def start_scheduler(self) -> None:
         """Start the scheduler, where it was before if it was lost."""
-        self.scheduler = Served(self.home, "scheduler", "--host", self._network.console, "--port", self._port)
+        arguments = ("scheduler", "--host", self._network.console, "--port", self._port)
+        self.scheduler = Served(self.home, *arguments, forks=self._forks)
         self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
 
     def member(self) -> Member:
@@ -129,7 +153,8 @@ class ClusterProcesses:
         file, passphrase = map(str, enrolment)
         given = ("agent", file, "--passphrase-file", passphrase, "--scheduler", self.address, *arguments)
         within = *self._network.within(enrolment[0].stem), *within
-        self.agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift, within=within))
+        home, forks = self.home / "agent", self._forks
+        self.agents.append(Served(home, *given, clock_shift=clock_shift, within=within, forks=forks))
         return self.agents[-1]
 
     def joins(
@@ -168,9 +193,9 @@ def _free_port() -> int:
 
 
 @contextmanager
-def cluster(home: Path, network: Network | None = None) -> Iterator[ClusterProcesses]:
+def cluster(home: Path, network: Network | None = None, *, forks: bool = True) -> Iterator[ClusterProcesses]:
     """A cluster that ends with the block; None: on loopback."""
-    running = ClusterProcesses(home, network or Loopback())
+    running = ClusterProcesses(home, network or Loopback(), forks=forks)
     try:
         yield running
     finally:

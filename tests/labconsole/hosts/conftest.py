@@ -2,57 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from labconsole.paths import HOME_VARIABLE
 from tests.helpers.practice import Bench, practice_plugin_on_path
-from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
-from tests.labconsole.hosts.host_runs import DRIFT_PPM, SHIFT_NS
-
-
-class SharedCluster:
-    """One cluster for all tests of this folder that leave it as it was; `home` is that of its console."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self._processes = ExitStack()
-        self._running: ClusterProcesses | None = None
-
-    def start(self) -> ClusterProcesses:
-        """The cluster, started unless it is running: the hosts alpha (tag obu) and beta, whose clock is another one."""
-        if self._running is None:
-            with practice_plugin_on_path():
-                running = self._processes.enter_context(cluster(self.home))
-                running.joins("alpha", self.home.parent / "alpha", "--tag", "obu")
-                running.joins("beta", self.home.parent / "beta", clock_shift=f"{SHIFT_NS},{DRIFT_PPM}")
-            self._running = running
-        return self._running
-
-    def close(self) -> None:
-        """End its processes."""
-        self._processes.close()
-        self._running = None
-
-
-_SHARED = pytest.StashKey[SharedCluster]()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End the shared cluster with the last test of this folder: its processes would take time of all others."""
-    shared = item.session.stash.get(_SHARED, None)
-    if shared is not None and (nextitem is None or nextitem.path.parent != item.path.parent):
-        shared.close()
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses
+from tests.labconsole.hosts.shared_cluster import SharedCluster
 
 
 @pytest.fixture(scope="session")
-def shared_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SharedCluster:
+def shared_cluster(
+    folder_resources: ExitStack, forking: Callable[[], None], tmp_path_factory: pytest.TempPathFactory
+) -> SharedCluster:
     """The cluster that tests share, which may not have started yet."""
-    return request.session.stash.setdefault(_SHARED, SharedCluster(tmp_path_factory.mktemp("hosts") / "console"))
+    return SharedCluster(tmp_path_factory.mktemp("hosts") / "console", folder_resources, forking)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,8 +43,15 @@ def running(shared_cluster: SharedCluster) -> ClusterProcesses:
 
 @pytest.fixture
 def bench(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """A queue on a new database, of the console whose cluster it is."""
+    """A queue on a new database, of the console whose cluster it is; its workers are threads of the test process."""
     monkeypatch.setenv(HOME_VARIABLE, str(home))
-    opened = Bench(tmp_path)
-    yield opened
-    opened.close()
+    with closing(Bench(tmp_path, in_threads=True)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def bench_of_processes(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """As `bench`, with workers that are processes, which a test can kill."""
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    with closing(Bench(tmp_path)) as opened:
+        yield opened

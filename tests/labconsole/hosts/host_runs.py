@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -46,8 +47,8 @@ def pump_until_counted(bench: Bench, run_id: int, least: int) -> None:
     """Pump until a run has counted so many numbers; fails as soon as it has ended."""
 
     def counted() -> bool:
-        detail = bench.detail(run_id)
-        assert not detail.row.status.final, detail.row.reason
+        if any(number == run_id for number, _ in bench.listener.ends):
+            raise AssertionError(bench.detail(run_id).row.reason)
         return any(number == run_id and frame.done >= least for number, frame in bench.listener.frames)
 
     bench.pump_until(counted)
@@ -60,12 +61,23 @@ def held(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
         return found
 
 
-def eventually(condition: Any, within_s: float) -> bool:
-    """Whether it comes true in this time."""
+def eventually(condition: Callable[[], Any], within_s: float, every_s: float = 0.1) -> bool:
+    """Whether it comes true in this time; one that connects to the cluster costs 0.2 s of CPU, and is asked rarely."""
     deadline_s = time.monotonic() + within_s
     while not (true := condition()) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
+        time.sleep(every_s)
     return bool(true)
+
+
+def roles_end(running: ClusterProcesses, host: str, within_s: float) -> bool:
+    """Whether all roles on a host, which is in the cluster, end in this time."""
+    with Cluster(running.address, running.member()) as console:
+        return eventually(lambda: not console.call(host, "describe")["running"], within_s, 0.3)
+
+
+def pump_until_final(bench: Bench, run_id: int) -> None:
+    """Pump until a run has ended and is recovered."""
+    bench.pump_until(lambda: not bench.queue.busy and bench.detail(run_id).row.status.final)
 
 
 def role_process(running: ClusterProcesses, host: str) -> psutil.Process:
@@ -81,10 +93,3 @@ def worker_process() -> psutil.Process:
     """The worker of the run in progress."""
     (found,) = (one for one in psutil.Process().children() if "labconsole.engine.worker" in one.cmdline())
     return found
-
-
-def running_roles(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
-    """The roles in progress on a host."""
-    with Cluster(running.address, running.member()) as console:
-        found: dict[str, list[str]] = console.call(host, "describe")["running"]
-        return found

@@ -31,6 +31,12 @@ BREAKS = 60
 BREAK_EVERY_S = 0.15
 
 
+@pytest.fixture
+def bench(bench_of_processes: Bench) -> Bench:
+    """A queue whose workers are processes: their connections are broken from outside."""
+    return bench_of_processes
+
+
 class Breaking:
     """Breaks the connections of the worker to a host again and again, on a thread."""
 

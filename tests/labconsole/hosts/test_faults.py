@@ -5,6 +5,7 @@ Faults of cables and links, which only namespaces have, are found by the nightly
 
 from __future__ import annotations
 
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from labconsole.hosts.samples.collected import collected_folder
 from labconsole.hosts.samples.left_samples import LeftSamples, collect_left
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from tests.helpers.host_network import NETWORKS, Namespaces, Network, network_of
+from tests.helpers.host_network import NETWORKS, Loopback, Namespaces, Network, network_of
 from tests.helpers.practice import Bench
 from tests.helpers.signals import frozen
 from tests.helpers.small_disk import small_disk
@@ -31,11 +32,13 @@ from tests.labconsole.hosts.host_runs import (
     eventually,
     held,
     pump_until_counted,
+    pump_until_final,
+    roles_end,
     run,
-    running_roles,
     submit,
     worker_process,
 )
+from tests.labconsole.hosts.shared_cluster import SharedCluster
 
 NEWER = """
 import labconsole, sys
@@ -57,14 +60,19 @@ def network(request: pytest.FixtureRequest) -> Iterator[Network]:
 
 
 @pytest.fixture(scope="module")
-def home(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(network: Network, shared_cluster: SharedCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The console's folder, another one for each network."""
-    return tmp_path_factory.mktemp("hosts") / "console"
+    return shared_cluster.home if isinstance(network, Loopback) else tmp_path_factory.mktemp("hosts") / "console"
 
 
 @pytest.fixture(scope="module")
-def running(network: Network, home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
+def running(
+    network: Network, home: Path, shared_cluster: SharedCluster, practice_plugin: None
+) -> Iterator[ClusterProcesses]:
     """A cluster with the hosts alpha and beta; each test leaves it as it was."""
+    if isinstance(network, Loopback):
+        yield shared_cluster.start()
+        return
     with cluster(home, network) as found:
         found.joins("alpha", home.parent / "alpha")
         found.joins("beta", home.parent / "beta", clock_shift=f"{SHIFT_NS},{DRIFT_PPM}")
@@ -85,6 +93,14 @@ def collect(bench: Bench, running: ClusterProcesses) -> LeftSamples:
         return collect_left(console, bench.database, lambda sentence: None)
 
 
+def assert_follow_from_seed(bench: Bench, run_id: int) -> None:
+    """The stored numbers are those that the role has drawn, in order, and it was started once."""
+    detail, numbers = bench.detail(run_id), bench.numbers(run_id)
+    drawn = random.Random(detail.row.seed)
+    assert numbers == [drawn.getrandbits(31) for _ in numbers]
+    assert [event.source for event in detail.events if event.name == "process"].count("counter-0") == 1
+
+
 def wait_for_host(running: ClusterProcesses, host: str) -> None:
     """Wait until a host is in the cluster."""
 
@@ -92,7 +108,7 @@ def wait_for_host(running: ClusterProcesses, host: str) -> None:
         with Cluster(running.address, running.member()) as console:
             return host in console.addresses()
 
-    assert eventually(there, 60)
+    assert eventually(there, 60, 0.5)
 
 
 def pump_until_failed(bench: Bench) -> float:
@@ -125,6 +141,7 @@ def test_samples_on_a_host_whose_agent_is_killed_are_collected_when_it_is_back(
     assert collect(bench, running).collected == ()
     assert again.end() == 0
     assert len(bench.numbers(run_id)) >= 1000
+    assert_follow_from_seed(bench, run_id)
     assert bench.detail(run_id).row.status is RunStatus.FAILED
 
 
@@ -149,8 +166,8 @@ def cut_off(running: ClusterProcesses, request: pytest.FixtureRequest) -> Abstra
 def test_a_host_that_is_cut_off_is_given_up_within_15_s_and_its_samples_come_later(
     bench: Bench, running: ClusterProcesses, cut_off: AbstractContextManager[None]
 ) -> None:
-    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
-    pump_until_counted(bench, run_id, 1000)
+    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=200)
+    pump_until_counted(bench, run_id, 200)
     joined = running.agent("alpha").said.count("has joined")
     with cut_off:
         assert pump_until_failed(bench) < 15
@@ -161,7 +178,7 @@ def test_a_host_that_is_cut_off_is_given_up_within_15_s_and_its_samples_come_lat
     assert "Samples of its roles are left there" in detail.row.reason
     assert eventually(lambda: running.agent("alpha").said.count("has joined") > joined, 60)
     assert not collect(bench, running).warnings
-    assert len(bench.numbers(run_id)) >= 10_000, "its role counted on while it was cut off"
+    assert len(bench.numbers(run_id)) >= 2000, "its role counted on while it was cut off"
     assert held(running, "alpha") == {}
 
 
@@ -210,29 +227,31 @@ def test_an_agent_joins_again_from_the_address_that_its_host_has_then(
 
 
 def test_roles_of_killed_consoles_stop_or_finish_their_work_as_the_profile_says(
-    bench: Bench, running: ClusterProcesses, tmp_path_factory: pytest.TempPathFactory
+    bench_of_processes: Bench, running: ClusterProcesses, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    bench = bench_of_processes
     other = Bench(tmp_path_factory.mktemp("other"))
     try:
-        stopped = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
-        pump_until_counted(bench, stopped, 1000)
+        stopped = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=200)
+        pump_until_counted(bench, stopped, 200)
         worker_process().kill()
-        finishing = submit(other, running, [{"role": "*", "host": "beta"}], "bring", "finish", count=20_000, rate=1000)
-        pump_until_counted(other, finishing, 1000)
+        finishing = submit(other, running, [{"role": "*", "host": "beta"}], "bring", "finish", count=4000, rate=200)
+        pump_until_counted(other, finishing, 200)
         worker_process().kill()
         for one, run_id in ((bench, stopped), (other, finishing)):
-            one.pump_until(lambda one=one, run_id=run_id: one.detail(run_id).row.status.final and not one.queue.busy)  # type: ignore[misc]
+            pump_until_final(one, run_id)
             detail = one.detail(run_id)
             assert detail.row.status is RunStatus.INTERRUPTED and "labconsole hosts collect" in detail.row.reason
         early = collect(other, running)
         assert not early.collected and "its roles finish their work on beta" in early.warnings[0]
-        assert eventually(lambda: not running_roles(running, "alpha"), 25), "its roles were not stopped"
-        assert eventually(lambda: not running_roles(running, "beta"), 60)
+        assert roles_end(running, "alpha", 25), "its roles were not stopped"
+        assert roles_end(running, "beta", 60)
         for one, run_id in ((bench, stopped), (other, finishing)):
             assert [found.run for found in collect(one, running).collected] == [run_id]
             assert one.detail(run_id).row.status is RunStatus.INTERRUPTED
-        assert 1000 <= len(bench.numbers(stopped)) < 100_000
-        assert len(other.numbers(finishing)) == 20_000  # more than roles count that stop with their console
+        assert 200 <= len(bench.numbers(stopped)) < 100_000
+        assert len(other.numbers(finishing)) == 4000  # more than roles count that stop with their console
+        assert_follow_from_seed(bench, stopped)
         with Reader(other.database) as reader:
             t_ns = reader.samples(finishing).table("counted", "counter-0")["t_ns"]
         lasted_s = 20 / (1 + DRIFT_PPM / 1e6)  # 400 ms less than by its own clock, which the last comparison takes off
@@ -256,6 +275,7 @@ def test_a_run_whose_scheduler_is_lost_keeps_its_samples(
         wait_for_host(running, "epsilon")
         assert not collect(bench, running).warnings
         assert len(bench.numbers(run_id)) >= 1000 and held(running, "epsilon") == {}
+        assert_follow_from_seed(bench, run_id)
 
 
 def test_a_run_on_a_host_whose_disk_is_full_fails_and_keeps_what_was_written(
@@ -275,7 +295,7 @@ def test_a_run_on_a_host_whose_disk_is_full_fails_and_keeps_what_was_written(
 def test_two_consoles_have_their_runs_on_one_host(
     bench: Bench, running: ClusterProcesses, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other = Bench(tmp_path_factory.mktemp("other"))
+    other = Bench(tmp_path_factory.mktemp("other"), in_threads=True)
     try:
         placed = [{"role": "*", "host": "alpha"}]
         runs = [(one, submit(one, running, placed, count=2000, rate=1000)) for one in (bench, other)]

@@ -27,6 +27,7 @@ from tests.labconsole.hosts.host_runs import (
     eventually,
     held,
     pump_until_counted,
+    pump_until_final,
     role_process,
     run,
     submit,
@@ -71,7 +72,7 @@ def test_the_load_of_a_host_is_measured_there_and_that_of_this_computer_only_her
     bench: Bench, running: ClusterProcesses
 ) -> None:
     placed = [{"role": "counter-0", "host": "beta"}, {"role": "counter-1", "host": "alpha"}]
-    run_id = submit(bench, running, placed, roles=2, count=3_000_000)
+    run_id = submit(bench, running, placed, roles=2, count=1_500_000)
     pump_until_counted(bench, run_id, 1)
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
         bench.pump_until_idle()
@@ -94,8 +95,8 @@ def test_a_run_on_a_host_whose_clock_jumps_says_so(bench: Bench, running: Cluste
         at_ns = time.perf_counter_ns() + delay_s * 1_000_000_000
         agent = running.joins("delta", tmp_path / "delta", clock_shift=f"7000000000,20,-300000000,{at_ns}")
         try:
-            run_id = submit(bench, running, [{"role": "*", "host": "delta"}], count=1_000_000, rate=1000)
-            pump_until_counted(bench, run_id, 500)
+            run_id = submit(bench, running, [{"role": "*", "host": "delta"}], count=1_000_000, rate=200)
+            pump_until_counted(bench, run_id, 100)
             in_time = time.perf_counter_ns() < at_ns
             bench.pump_until(lambda at_ns=at_ns: time.perf_counter_ns() > at_ns)  # type: ignore[misc]
             bench.queue.cancel(run_id)
@@ -162,7 +163,7 @@ def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
-    bench.pump_until(lambda: any(is_local_node(one, home) for one in psutil.process_iter()))
+    bench.pump_until(lambda: any(is_local_node(one, home) for one in psutil.Process().children()))
     bench.queue.cancel(run_id)
     bench.pump_until_idle()
     row = bench.detail(run_id).row
@@ -170,14 +171,15 @@ def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path
     assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
 
 
-def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(bench: Bench, home: Path) -> None:
+def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(bench_of_processes: Bench, home: Path) -> None:
+    bench = bench_of_processes
     planned = campaign(bench.folder, roles=2, count=100_000, rate=1000)
     placement = Placement.model_validate({"local": 1, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
     pump_until_counted(bench, run_id, 3000)
     worker_process().kill()
-    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+    pump_until_final(bench, run_id)
     row = bench.detail(run_id).row
     assert row.status is RunStatus.INTERRUPTED and "collect" not in row.reason
     assert min(len(bench.numbers(run_id)), len(bench.numbers(run_id, "counter-1"))) >= 500

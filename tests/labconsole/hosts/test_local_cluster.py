@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from labconsole.errors import UserError
+from labconsole.hosts import local_node
 from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import Member
 from labconsole.hosts.local_cluster import local_cluster
@@ -56,8 +58,15 @@ def test_the_secret_of_the_console_is_in_no_command_line_environment_file_or_log
     assert secret not in caplog.text and secret not in "".join(capfd.readouterr())
 
 
-@pytest.mark.parametrize("line", [b"", b'{"name": "local-1"'])
-def test_a_node_whose_console_is_lost_before_it_has_its_certificate_exits_silently(line: bytes) -> None:
+def test_a_node_whose_console_is_lost_while_it_gets_its_certificate_exits_silently() -> None:
     command = [sys.executable, "-m", "labconsole.hosts.local_node"]
-    ended = subprocess.run(command, input=line, capture_output=True, timeout=60)
+    ended = subprocess.run(command, input=b'{"name": "local-1"', capture_output=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", b"")
+
+
+def test_a_node_whose_console_is_lost_before_exits_silently(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    assert local_node.main() == 1
+    assert capfd.readouterr() == ("", "")

@@ -221,7 +221,7 @@ def test_a_host_that_is_gone_is_named_and_the_others_are_summarised(
     collect(bench, running)
 
 
-def test_an_error_of_this_console_ends_the_summary(
+def test_an_error_of_this_console_ends_the_summary_and_another_version_is_neither_summarised_nor_collected(
     bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     detail = staying(bench, running, 100)
@@ -232,13 +232,6 @@ def test_an_error_of_this_console_ends_the_summary(
     with monkeypatch.context() as patch, pytest.raises(AttributeError):
         patch.setattr(Cluster, "call", call)
         summarised(bench, running, detail.row.id)
-    collect(bench, running)
-
-
-def test_hosts_of_another_version_are_neither_summarised_nor_collected(
-    bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    detail = staying(bench, running, 100)
     sentence = "alpha has version .* and this one has 0.0.9: install the same version on both"
     with monkeypatch.context() as patch:
         patch.setattr("labconsole.hosts.cluster.__version__", "0.0.9")

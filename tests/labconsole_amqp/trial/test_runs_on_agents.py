@@ -12,6 +12,7 @@ from labconsole.cli.main import main
 from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
+from tests.helpers.worker_threads import workers_in_threads
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 
 S = 1_000_000_000
@@ -25,7 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(home: Path) -> Iterator[ClusterProcesses]:
+def running(home: Path, forked_console: None) -> Iterator[ClusterProcesses]:
     """Three hosts; the clocks of two differ from the console's, and one drifts."""
     with cluster(home) as found:
         found.joins("hub", home.parent / "hub", clock_shift=f"{77 * S}")
@@ -58,7 +59,8 @@ def test_a_test_of_the_source_over_three_hosts(
     given |= {"senders": 2, "numbered": "true"}
     settings = [part for name, value in given.items() for part in ("--set", f"{name}={value}")]
     database = tmp_path / "runs.db"
-    code = main(["run", _profile(tmp_path), *settings, "--hosts", str(hosts), "--db", str(database)])
+    with workers_in_threads():
+        code = main(["run", _profile(tmp_path), *settings, "--hosts", str(hosts), "--db", str(database)])
     with Reader(database) as reader:
         run = reader.run(1)
     assert code == 0 and run.row.status is RunStatus.FINISHED, run.row.reason

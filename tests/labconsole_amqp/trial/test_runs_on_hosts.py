@@ -87,19 +87,22 @@ def home(lab_home: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("test", "listens", "envelope"),
     [
-        (1, "broker", "seed-2025"),
+        pytest.param(1, "broker", "seed-2025", marks=pytest.mark.nightly),
         (1, "receiver", "seed-2025"),
-        (2, "broker", "seed-2025"),
-        (3, "broker", "seed-2025"),
+        pytest.param(2, "broker", "seed-2025", marks=pytest.mark.nightly),
+        pytest.param(3, "broker", "seed-2025", marks=pytest.mark.nightly),
         (4, "broker", "hybrid"),
-        (4, "broker", "cms"),
+        pytest.param(4, "broker", "cms", marks=pytest.mark.nightly),
         (4, "receiver", "ml-dsa-65"),
     ],
 )
 def test_each_test_runs_with_the_labs_identities(
     home: Path, tmp_path: Path, test: int, listens: str, envelope: str
 ) -> None:
-    """With a broker and without one, when the receiver listens; keys of messages travel too."""
+    """With a broker and without one, when the receiver listens; keys of messages travel too.
+
+    Nightly has the tests whose TLS and signatures Test 4 has, and CMS, whose keys are those of the identities.
+    """
     payload = tmp_path / "payload.txt"
     payload.write_text("flight plan")
     settings = {"test": test, "envelope": envelope, "broker": "none" if listens == "receiver" else "embedded"}

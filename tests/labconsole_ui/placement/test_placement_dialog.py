@@ -249,6 +249,7 @@ def test_a_host_list_file_is_dropped_on_the_dialog_or_the_button(
     assert panel.presets.placement["roles"][0]["host"] == ["obu-1", "obu-2"]
 
 
+@pytest.mark.usefixtures("operation_threads")
 def test_a_scheduler_that_does_not_answer_is_one_sentence_and_the_layout_is_kept(
     qtbot: QtBot, open_dialog: Callable[[], PlacementDialog]
 ) -> None:
@@ -265,6 +266,7 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence_and_the_layout_is_kept
     assert open_dialog().height() == 720
 
 
+@pytest.mark.usefixtures("operation_threads")
 def test_enter_in_the_address_reads_its_hosts_and_does_not_use_the_placement(
     qtbot: QtBot, dialog: PlacementDialog
 ) -> None:

@@ -28,6 +28,7 @@ from tests.helpers.pages import opened_trial
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 from tests.labconsole_ui.placement.drops import drop
 
+pytestmark = pytest.mark.usefixtures("operation_threads", "worker_threads")
 LONG_MS = 60_000
 S = 1_000_000_000
 
@@ -38,7 +39,7 @@ def console_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(console_home: Path) -> Iterator[ClusterProcesses]:
+def running(console_home: Path, forked_console: None) -> Iterator[ClusterProcesses]:
     """Three hosts; the clocks of two differ from the console's."""
     with cluster(console_home) as found:
         found.joins("hub", console_home.parent / "hub", clock_shift=f"{77 * S}")

@@ -26,6 +26,8 @@ from tests.labconsole.agreements.two_owners import Owner, sender_profile, trusti
 from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.views.conftest import StoredRuns
 
+pytestmark = pytest.mark.usefixtures("operation_threads")
+
 
 @pytest.fixture(scope="module")
 def owners(tmp_path_factory: pytest.TempPathFactory) -> tuple[Owner, Owner]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from labconsole.engine.operation_process import OperationProcess
+from labconsole.engine.supervisor import Worker, WorkerProcess
 from labconsole.hosts.cluster_certificates import enrol
 from labconsole.paths import data_dir
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.views.hosts.hosts_page import HostsPage
+from labconsole_ui.views.hosts.hosts_page import LIST, HostsPage
+from tests.helpers.worker_threads import WorkerThread
 from tests.labconsole.hosts.cluster_processes import Served
 
 LONG_MS = 30_000
@@ -37,7 +41,19 @@ def test_a_first_visit_says_what_to_do(page: HostsPage) -> None:
     assert not page.busy.isVisible() and page.parts.isHidden()
 
 
-def test_hosts_are_shown_as_they_join_and_are_lost(qtbot: QtBot, page: HostsPage, tmp_path: Path) -> None:
+@pytest.fixture
+def listing_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads list the hosts; each other operation, such as the scheduler, is a process."""
+
+    def worker(task: dict[str, Any], *arguments: Any) -> Worker:
+        return (WorkerThread if task["name"] == LIST else WorkerProcess)(task, *arguments)
+
+    monkeypatch.setattr(OperationProcess, "worker", staticmethod(worker))
+
+
+def test_hosts_are_shown_as_they_join_and_are_lost(
+    qtbot: QtBot, page: HostsPage, listing_threads: None, tmp_path: Path
+) -> None:
     qtbot.mouseClick(page.scheduler.start_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "tls://127.0.0.1:" in page.scheduler.state.text(), timeout=LONG_MS)
     assert page.scheduler.stop_button.isVisible() and not page.scheduler.start_button.isVisible()
@@ -69,6 +85,7 @@ def test_an_address_of_another_form_is_refused_at_once(qtbot: QtBot, page: Hosts
     assert not page.busy.isVisible()
 
 
+@pytest.mark.usefixtures("operation_threads")
 def test_a_scheduler_that_is_not_there_is_one_sentence(qtbot: QtBot, page: HostsPage) -> None:
     page.address.setText("tls://127.0.0.1:9")
     qtbot.keyClick(page.address, Qt.Key.Key_Return)
@@ -77,6 +94,7 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(qtbot: QtBot, page: Hosts
     assert page.refresh_button.isEnabled() and not page.busy.isVisible()
 
 
+@pytest.mark.usefixtures("operation_threads")
 def test_enrolling_shows_the_passphrase_once(qtbot: QtBot, page: HostsPage, tmp_path: Path) -> None:
     qtbot.mouseClick(page.enrol_button, Qt.MouseButton.LeftButton)
     dialog = page.window().findChild(OperationDialog)
@@ -92,6 +110,7 @@ def test_enrolling_shows_the_passphrase_once(qtbot: QtBot, page: HostsPage, tmp_
     assert not dialog.isVisible()
 
 
+@pytest.mark.usefixtures("operation_threads")
 def test_collecting_asks_the_hosts_of_the_scheduler_on_the_page(qtbot: QtBot, page: HostsPage) -> None:
     page.address.setText("tls://127.0.0.1:9")
     qtbot.mouseClick(page.collect_button, Qt.MouseButton.LeftButton)
