@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QComboBox,
     QHeaderView,
+    QLabel,
     QLineEdit,
+    QMenu,
     QTabBar,
     QTabWidget,
     QWidget,
@@ -29,3 +32,25 @@ def part_of_another(widget: QWidget) -> bool:
     inside = isinstance(parent, QComboBox | QLineEdit | QTabBar)
     inside = inside or parent.metaObject().className() == "QComboBoxPrivateContainer"
     return inside or widget.objectName().startswith("qt_") or widget.metaObject().className() == "QTableCornerButton"
+
+
+def owners(widget: QWidget) -> list[QWidget]:
+    """All widgets around this one."""
+    above = widget.parentWidget()
+    return [] if above is None else [above, *owners(above)]
+
+
+def nameless(root: QWidget) -> list[str]:
+    """Widgets that take the focus but have neither a text nor an accessible name."""
+    found = []
+    for widget in root.findChildren(QWidget):
+        if widget.focusPolicy() == Qt.FocusPolicy.NoFocus or widget.objectName().startswith("qt_"):
+            continue
+        if isinstance(widget.parent(), QMenu) or widget.focusProxy() is not None:
+            continue
+        if any(isinstance(owner, QComboBox) for owner in owners(widget)):
+            continue
+        text = widget.text() if isinstance(widget, QAbstractButton | QLabel) else ""
+        if not (widget.accessibleName() or text):
+            found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
+    return found

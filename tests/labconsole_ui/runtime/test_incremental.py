@@ -111,20 +111,15 @@ def test_each_page_opens_empty_and_is_built_in_small_pieces(shown_window: MainWi
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_page_is_complete_by_itself(qtbot: QtBot, shown_window: MainWindow, target: str) -> None:
+def test_each_page_is_complete_by_itself_and_built_parts_of_a_panel_do_not_move(
+    qapp: QApplication, qtbot: QtBot, shown_window: MainWindow, target: str
+) -> None:
     shown_window.show_page(target)
     page = shown_window.pages.currentWidget()
     assert isinstance(page, BuiltIncrementally)
-    qtbot.waitUntil(lambda: page.building.complete)
-    if isinstance(page, TrialPanel):
-        assert page.form.problems == () and page.run_bar.run_button.isEnabled()
-
-
-@pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("trial:")])
-def test_built_parts_of_a_panel_do_not_move(qapp: QApplication, shown_window: MainWindow, target: str) -> None:
-    shown_window.show_page(target)
-    page = shown_window.pages.currentWidget()
-    assert isinstance(page, TrialPanel)
+    if not isinstance(page, TrialPanel):
+        qtbot.waitUntil(lambda: page.building.complete)
+        return
     tops: dict[QWidget, set[int]] = {}
     while not page.building.complete:
         qapp.processEvents()
@@ -132,8 +127,9 @@ def test_built_parts_of_a_panel_do_not_move(qapp: QApplication, shown_window: Ma
         for widget in page.findChildren(PresetRow) + page.findChildren(FieldRow):
             if widget.isVisible():
                 tops.setdefault(widget, set()).add(widget.mapTo(page, QPoint()).y())
+    assert page.form.problems == () and page.run_bar.run_button.isEnabled()
     assert len(tops[page.presets]) == 1
-    assert all(max(seen) - min(seen) < A_ROW for seen in tops.values()), tops.values()
+    assert all(max(places) - min(places) < A_ROW for places in tops.values()), tops.values()
 
 
 def half_built(window: MainWindow, kind: str) -> TrialPanel:

@@ -53,6 +53,7 @@ def test_closing_during_a_run_asks_and_stay_stays(qtbot: QtBot, window: MainWind
     assert queue.items[0].state is QueueState.RUNNING
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_cancel_and_close_cancels_the_run_and_keeps_what_it_measured(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     running, waiting = [*queue.submit(endless()), *queue.submit(campaign("Later"))]

@@ -12,9 +12,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
-    QComboBox,
     QLabel,
-    QMenu,
     QPushButton,
     QTextBrowser,
     QWidget,
@@ -22,7 +20,6 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from labconsole.model.plugin import BrokenPlugin, Plugin, Plugins
-from labconsole_ui.runtime.page_targets import targets_of
 from labconsole_ui.runtime.services import Services, WindowLock
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.shell.main_window import MainWindow
@@ -31,37 +28,16 @@ from labconsole_ui.shell.pages import Pages
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.start_page import RecentRun, StartPage
-from tests.helpers.pages import opened, opened_trial
+from tests.helpers.pages import opened_trial
 from tests.labconsole_ui.campaigns import KIND, campaign
-
-
-def owners(widget: QWidget) -> list[QWidget]:
-    """All widgets around this one."""
-    above = widget.parentWidget()
-    return [] if above is None else [above, *owners(above)]
-
-
-def nameless(root: QWidget) -> list[str]:
-    """Widgets that take the focus but have neither a text nor an accessible name."""
-    found = []
-    for widget in root.findChildren(QWidget):
-        if widget.focusPolicy() == Qt.FocusPolicy.NoFocus or widget.objectName().startswith("qt_"):
-            continue
-        if isinstance(widget.parent(), QMenu) or widget.focusProxy() is not None:
-            continue
-        if any(isinstance(owner, QComboBox) for owner in owners(widget)):
-            continue
-        text = widget.text() if isinstance(widget, QAbstractButton | QLabel) else ""
-        if not (widget.accessibleName() or text):
-            found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
-    return found
+from tests.labconsole_ui.controls import nameless
 
 
 @pytest.mark.usefixtures("worker_threads")
-def test_every_widget_that_takes_the_focus_has_a_name(qtbot: QtBot, window: MainWindow) -> None:
-    assert nameless(window) == []
-    for target in [*(target for plugin in window.services.plugins.found for target in targets_of(plugin)), "help"]:
-        assert nameless(opened(window, target)) == [], target
+def test_every_widget_of_a_run_and_a_comparison_that_takes_the_focus_has_a_name(
+    qtbot: QtBot, window: MainWindow
+) -> None:
+    """Those of all other pages are in `test_every_page.py`."""
     (run_id,) = window.services.bridge.queue.submit(campaign("A"))
     qtbot.waitUntil(lambda: not window.services.bridge.queue.busy)
     window.runs.open_run(run_id)
@@ -232,11 +208,11 @@ def test_about_names_the_licences(qtbot: QtBot, shown_window: MainWindow) -> Non
     qtbot.mouseClick(box.findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
 
 
-@pytest.mark.parametrize("key", ["window/docks", "window/geometry", "window/theme", f"form/{KIND}", "history/columns"])
 def test_window_starts_with_any_nonsense_in_its_settings(
-    services: Services, open_window: Callable[[Services], MainWindow], key: str
+    services: Services, open_window: Callable[[Services], MainWindow]
 ) -> None:
-    services.state.set(key, "\u0000[]{}")
+    for key in ("window/docks", "window/geometry", "window/theme", f"form/{KIND}", "history/columns"):
+        services.state.set(key, "\u0000[]{}")
     services.state.save()
     state = WindowState(services.state.path)
     window = open_window(replace(services, state=state))

@@ -71,10 +71,13 @@ def test_lines_from_the_process_are_those_of_the_samples(
     assert max(len(curve.t_s) for curve in here[0]) > CURVE_POINTS, "one of them is cut down"
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(170)
 def test_the_samples_of_a_large_run_are_not_in_the_memory_of_the_window(
     stored: StoredRuns, readers: Callable[[], Reader], plugins: Plugins
 ) -> None:
+    """Nightly: alone finds samples in the memory of the window; that a process reads them is judged in CI by
+    `test_lines_from_the_process_are_those_of_the_samples`."""
     [large] = stored.finished(("Large", {"test": 1}), messages=600_000, rate=50_000.0)
     with readers() as reader:
         tracemalloc.start()
