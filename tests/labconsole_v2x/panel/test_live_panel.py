@@ -16,7 +16,6 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
-from labconsole_ui.theme.theme import ThemeMode
 from labconsole_ui.views.run.run_view import RunView
 from labconsole_v2x.panel.live_panel import PACKETS, SCENARIO, STATIONS, LivePanel
 from tests.labconsole_v2x.live.live_lab import own_transport
@@ -161,7 +160,6 @@ def test_run_shows_its_stations_figures_plots_and_packets(
     qtbot.waitUntil(lambda: page.packets.octets.octets != b"")
     assert page.monitor.running, "packets of a run in progress"
     click_tab(qtbot, page, STATIONS)
-    check_theme(qtbot, page)
     assert cancel(qtbot, page) is RunStatus.CANCELLED
     check_results(page)
     check_packets(qtbot, page)
@@ -203,17 +201,6 @@ def check_live_figures(qtbot: QtBot, page: LivePanel) -> None:
     queue = page.context.bridge.queue
     qtbot.waitUntil(lambda: queue.items[-1].eta_s is not None)
     assert queue.items[-1].rate is None, "its progress is time, of which a rate says nothing"
-
-
-def check_theme(qtbot: QtBot, page: LivePanel) -> None:
-    """The map is painted again in the other colours."""
-    theme = page.context.theme
-    assert page.map.grab().toImage().pixelColor(20, 20).lightness() > 200
-    try:
-        theme.set_mode(ThemeMode.DARK)
-        qtbot.waitUntil(lambda: page.map.grab().toImage().pixelColor(20, 20).lightness() < 100)
-    finally:
-        theme.set_mode(ThemeMode.LIGHT)
 
 
 def check_results(page: LivePanel) -> None:
