@@ -11,11 +11,12 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from labconsole.engine import operation_process
+from labconsole.engine.launcher import Launcher, LocalLauncher
 from labconsole.engine.operation import perform_operation
 from labconsole.engine.operation_process import OperationProcess
 from labconsole.engine.protocol import encode_line
@@ -32,6 +33,8 @@ class WorkerThread(Worker):
 
     It cannot be killed, nor can its roles.
     """
+
+    roles: ClassVar[Callable[[], Launcher]] = RoleThreads
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class WorkerThread(Worker):
             if self._operation:
                 perform_operation(task, channel)
             else:
-                perform_task(task, channel, RoleThreads)
+                perform_task(task, channel, self.roles)
         except UserError as error:
             channel.send({"t": "error", "sentence": str(error)})
         except Exception:  # noqa: BLE001 - as a process that ends by it: the run is then recovered
@@ -99,6 +102,12 @@ class WorkerThread(Worker):
     def _deliver(self) -> None:
         while self._taker is not None and self._kept:
             self._taker(self._kept.pop(0))
+
+
+class WorkerThreadOfProcesses(WorkerThread):
+    """Its roles are processes: those that load a PKCS#11 module, or whose use of the computer is shown."""
+
+    roles = LocalLauncher
 
 
 class QueueInThreads(RunQueue):
@@ -121,10 +130,10 @@ class _Channel:
 
 
 @contextmanager
-def workers_in_threads() -> Iterator[None]:
+def workers_in_threads(worker: type[WorkerThread] = WorkerThread) -> Iterator[None]:
     """Runs of all queues of this process are conducted by threads of it in the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunQueue, "worker", WorkerThread)
+        patch.setattr(RunQueue, "worker", worker)
         yield
 
 

@@ -24,9 +24,17 @@ from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.views.live.live_run import LiveRun
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import (
+    bridge,
+    home,
+    open_window,
+    services,
+    theme,
+    window,
+    worker_threads_of_processes,
+)
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = ["bridge", "home", "open_window", "services", "theme", "window", "worker_threads_of_processes"]
 
 LEFT = Qt.MouseButton.LeftButton
 PATIENCE_MS = 120_000
@@ -148,6 +156,7 @@ def test_one_row_of_buttons_starts_runs_and_names_them(qtbot: QtBot, page: Servi
     assert not page.context.bridge.queue.items and page.tabs.currentIndex() == SCENARIO and page.form.isVisible()
 
 
+@pytest.mark.usefixtures("worker_threads_of_processes")
 def test_run_both_moves_the_picture_marks_each_request_and_opens_the_comparison(
     qtbot: QtBot, page: ServicePanel, window: MainWindow
 ) -> None:
