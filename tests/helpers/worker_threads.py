@@ -9,10 +9,11 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from labconsole.engine.launcher import Launcher, LocalLauncher
 from labconsole.engine.operation import perform_operation
 from labconsole.engine.operation_process import OperationProcess
 from labconsole.engine.protocol import encode_line
@@ -37,6 +38,8 @@ class WorkerThread(Worker):
 
     Trials and roles that end their process (`os._exit`), fork, or print for the log need processes.
     """
+
+    roles: ClassVar[Callable[[], Launcher]] = RoleThreads
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class WorkerThread(Worker):
         self._wake()
 
     def _perform_task(self, task: Mapping[str, Any], channel: _Channel) -> None:
-        perform_task(task, channel, RoleThreads)
+        perform_task(task, channel, self.roles)
 
     def listen(self, taker: Callable[[dict[str, Any]], None]) -> None:
         """Let `taker` have the messages, those that were kept first."""
@@ -103,6 +106,12 @@ class WorkerThread(Worker):
     def _deliver(self) -> None:
         while self._taker is not None and self._kept:
             self._taker(self._kept.pop(0))
+
+
+class WorkerThreadOfProcesses(WorkerThread):
+    """Its roles are processes: those that load a PKCS#11 module, or whose use of the computer is shown."""
+
+    roles = LocalLauncher
 
 
 class OperationThread(WorkerThread):
@@ -135,10 +144,10 @@ class _Channel:
 
 
 @contextmanager
-def workers_in_threads() -> Iterator[None]:
+def workers_in_threads(worker: type[WorkerThread] = WorkerThread) -> Iterator[None]:
     """Runs of all queues of this process are conducted by threads of it in the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunQueue, "worker", WorkerThread)
+        patch.setattr(RunQueue, "worker", worker)
         yield
 
 

@@ -18,7 +18,7 @@ from labconsole_ui.runtime.services import Services
 from labconsole_ui.runtime.settings import FILE_NAME, WindowState
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import Theme, ThemeMode
-from tests.helpers.worker_threads import operations_in_threads, workers_in_threads
+from tests.helpers.worker_threads import WorkerThreadOfProcesses, operations_in_threads, workers_in_threads
 from tests.labconsole_ui.shared_window import SharedWindow
 
 KIND = "amqp.messaging"
@@ -47,6 +47,13 @@ def bridge(qapp: QApplication, home: Path) -> Iterator[QueueBridge]:
 def worker_threads() -> Iterator[None]:
     """Threads of the test process conduct the runs of the window, where a process of theirs is not what is tested."""
     with workers_in_threads():
+        yield
+
+
+@pytest.fixture
+def worker_threads_of_processes() -> Iterator[None]:
+    """As `worker_threads`, for runs whose roles have to be processes."""
+    with workers_in_threads(WorkerThreadOfProcesses):
         yield
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterator
 
@@ -22,15 +21,7 @@ def pki() -> LabPki:
 
 @pytest.fixture(autouse=True)
 def undo_role_settings() -> Iterator[None]:
-    """Undo what stations set for their whole process, where they were threads of this one.
-
-    They let threads switch 250 times as often, and freeze what the garbage collector has seen. What it has frozen for
-    the window's tests stays so.
-    """
+    """Undo what stations set for their whole process, where they were threads of this one: how often threads switch."""
     yield
     if sys.getswitchinterval() != _SWITCH_S:
         sys.setswitchinterval(_SWITCH_S)
-        gc.unfreeze()
-        if "PySide6.QtWidgets" in sys.modules:
-            gc.collect()
-            gc.freeze()

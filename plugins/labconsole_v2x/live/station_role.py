@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -300,7 +301,8 @@ class StationRole(Role):
         settings, start_ns = self._settings, self.context.start_ns
         sys.setswitchinterval(_SWITCH_S)
         wait_exactly()
-        gc.freeze()  # what was loaded until now is not looked through again, in the middle of a packet
+        if threading.current_thread() is threading.main_thread():  # a thread leaves the objects of others as they are
+            gc.freeze()  # what was loaded until now is not looked through again, in the middle of a packet
         end_ns = start_ns + round(settings.total_s * 1e9)
         self._records.begin_run()
         self._last_frame_ns = now_ns()

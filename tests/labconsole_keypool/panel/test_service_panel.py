@@ -24,9 +24,17 @@ from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.views.live.live_run import LiveRun
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import (
+    bridge,
+    home,
+    open_window,
+    services,
+    theme,
+    window,
+    worker_threads_of_processes,
+)
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = ["bridge", "home", "open_window", "services", "theme", "window", "worker_threads_of_processes"]
 
 LEFT = Qt.MouseButton.LeftButton
 PATIENCE_MS = 120_000
@@ -100,36 +108,6 @@ def test_each_letter_is_for_one_button_and_tab_goes_as_one_reads(page: ServicePa
     assert order == [pool.fill_button, pool.export_button, pool.load_button, pool.purge_button]
 
 
-def test_a_run_with_the_pool_moves_the_picture_and_marks_each_request(qtbot: QtBot, page: ServicePanel) -> None:
-    states: list[PoolState] = []
-    page.watch.state.connect(states.append)
-    queue = page.context.bridge.queue
-    frames: list[LiveRun] = []
-    drawings: list[LiveRun] = []
-    page.watch.framed.connect(frames.append)
-    page.watch.drawn.connect(drawings.append)
-    assert page.run_bar.run_button.text() == "&Run with pool"
-    page.form.set_values({**page.form.values(), "rate": 20.0})  # keys in the token for more frames than one
-    qtbot.mouseClick(page.run_bar.run_button, LEFT)
-    qtbot.waitUntil(lambda: page.pool_card.picture.moving, timeout=PATIENCE_MS)
-    qtbot.waitUntil(lambda: [item.state for item in queue.items] == [QueueState.DONE], timeout=PATIENCE_MS)
-    qtbot.waitUntil(lambda: page.plots.sources.value("Dropped") != "", timeout=PATIENCE_MS)
-    qtbot.waitUntil(lambda: points(page) == 120, timeout=PATIENCE_MS)
-    assert 0 < len(drawings) <= len(frames), "drawn once for a frame at most"
-    assert queue.items[0].status is RunStatus.FINISHED
-    live = [state for state in states if state.running]
-    assert any(state.in_token > 0 and state.rates.used > 0 for state in live)
-    assert max(state.used for state in live) > 0
-    assert page.plots.sources.value("A: Key from the token's RAM") == "20"
-    assert page.plots.sources.value("C: Key from the pool") == "10"
-    assert page.plots.sources.value("D: Key generated") == "90"
-    qtbot.waitUntil(lambda: page.pool_card.picture.state.used == 30, timeout=PATIENCE_MS)
-    qtbot.waitUntil(lambda: not page.pool_card.picture.state.running, timeout=PATIENCE_MS)
-    assert not page.pool_card.picture.moving
-    qtbot.waitUntil(lambda: [curve.title for curve in page.plots.rate_plot.curves()] == ["Arrivals"])
-    assert [curve.title for curve in page.plots.queue_plot.curves()] == ["Waiting"]
-
-
 def points(page: ServicePanel) -> int:
     return sum(len(kind.x) for kind in page.plots.latency_plot.points() if not kind.marked)
 
@@ -164,6 +142,11 @@ def test_one_row_of_buttons_starts_runs_and_names_them(qtbot: QtBot, page: Servi
     ways = [button for button in page.findChildren(QPushButton) if button.isVisible() and "un " in button.text()]
     assert {button.parentWidget() for button in ways} == {page.run_bar.run_button.parentWidget()}
     assert [button.text() for button in ways] == ["&Run with pool", "Run &both and compare"]
+    page.context.bridge.queue.pause()
+    qtbot.mouseClick(page.run_bar.run_button, LEFT)
+    (item,) = page.context.bridge.queue.items
+    page.context.bridge.queue.cancel(item.run_id)
+    page.context.bridge.queue.clear_done()
     page.form.set_values({**page.form.values(), "keys": "generated"})
     assert page.run_bar.run_button.text() == "&Run without pool"
     page.form.set_values({**page.form.values(), "requests": 0})
@@ -173,13 +156,54 @@ def test_one_row_of_buttons_starts_runs_and_names_them(qtbot: QtBot, page: Servi
     assert not page.context.bridge.queue.items and page.tabs.currentIndex() == SCENARIO and page.form.isVisible()
 
 
-def test_run_both_opens_the_comparison(qtbot: QtBot, page: ServicePanel, window: MainWindow) -> None:
-    page.form.set_values({**page.form.values(), "requests": 4, "pool_at_start": 0, "keys_at_start": 0})
+@pytest.mark.usefixtures("worker_threads_of_processes")
+def test_run_both_moves_the_picture_marks_each_request_and_opens_the_comparison(
+    qtbot: QtBot, page: ServicePanel, window: MainWindow
+) -> None:
+    """The run with the pool is the first; it has 60 requests, and the picture shows each key of them."""
+    states: list[PoolState] = []
+    page.watch.state.connect(states.append)
+    queue = page.context.bridge.queue
+    frames: list[LiveRun] = []
+    drawings: list[LiveRun] = []
+    page.watch.framed.connect(frames.append)
+    page.watch.drawn.connect(drawings.append)
+    page.form.set_values(
+        {**page.form.values(), "rate": 20.0, "requests": 60}
+    )  # keys in the token for more frames than one
+    queue.pause()
     qtbot.mouseClick(page.both_button, LEFT)
-    runs = [item.run_id for item in page.context.bridge.queue.items]
+    runs = [item.run_id for item in queue.items]
     assert len(runs) == 2
+    queue.resume()
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING, timeout=PATIENCE_MS)
+    queue.pause()  # the second run begins once the first one has been looked at
+    check_run_with_pool(qtbot, page, states)
+    assert 0 < len(drawings) <= len(frames), "drawn once for a frame at most"
+    queue.resume()
     wanted = f"compare:{runs[0]},{runs[1]}"
     qtbot.waitUntil(lambda: window.pages.current_key == wanted, timeout=2 * PATIENCE_MS)
+
+
+def check_run_with_pool(qtbot: QtBot, page: ServicePanel, states: list[PoolState]) -> None:
+    """The picture moves during the run, and afterwards each request is a point."""
+    queue = page.context.bridge.queue
+    qtbot.waitUntil(lambda: page.pool_card.picture.moving, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.DONE, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page.plots.sources.value("Dropped") != "", timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: points(page) == 60, timeout=PATIENCE_MS)
+    assert queue.items[0].status is RunStatus.FINISHED
+    live = [state for state in states if state.running]
+    assert any(state.in_token > 0 and state.rates.used > 0 for state in live)
+    assert max(state.used for state in live) > 0
+    assert page.plots.sources.value("A: Key from the token's RAM") == "20"
+    assert page.plots.sources.value("C: Key from the pool") == "10"
+    assert page.plots.sources.value("D: Key generated") == "30"
+    qtbot.waitUntil(lambda: page.pool_card.picture.state.used == 30, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not page.pool_card.picture.state.running, timeout=PATIENCE_MS)
+    assert not page.pool_card.picture.moving
+    qtbot.waitUntil(lambda: [curve.title for curve in page.plots.rate_plot.curves()] == ["Arrivals"])
+    assert [curve.title for curve in page.plots.queue_plot.curves()] == ["Waiting"]
 
 
 def test_the_pool_is_filled_and_purged_by_clicks(qtbot: QtBot, page: ServicePanel, window: MainWindow) -> None:

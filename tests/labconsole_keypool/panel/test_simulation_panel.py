@@ -15,9 +15,9 @@ from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.views.run.run_view import RunView
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import kept_panels, module_window, shared, shown_window, theme, worker_threads
 
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+__all__ = ["kept_panels", "module_window", "shared", "shown_window", "theme", "worker_threads"]
 
 KIND = "keypool.simulation"
 EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=Tr
 
 
 @pytest.fixture
-def panel(qtbot: QtBot, window: MainWindow) -> TrialPanel:
+def panel(qtbot: QtBot, shown_window: MainWindow) -> TrialPanel:
     """The page, opened from the navigation."""
-    navigation = window.findChild(Navigation)
+    navigation = shown_window.findChild(Navigation)
     (entry,) = navigation.findItems("Key pool, simulated", EXACTLY)
     place = navigation.visualItemRect(entry).center()
     qtbot.mouseClick(navigation.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    page = window.pages.currentWidget()
+    page = shown_window.pages.currentWidget()
     assert isinstance(page, TrialPanel) and page.context.trial.kind == KIND
     page.building.finish()
     return page
@@ -83,7 +83,8 @@ def test_arrivals_are_described_before_the_run_unless_too_long_or_too_many(qtbot
     qtbot.waitUntil(lambda: "Signing" in facts(panel) and "Arrivals" not in facts(panel))
 
 
-def test_a_run_by_click_is_drawn_with_all_its_curves(qtbot: QtBot, panel: TrialPanel, window: MainWindow) -> None:
+@pytest.mark.usefixtures("worker_threads")
+def test_a_run_by_click_is_drawn_with_all_its_curves(qtbot: QtBot, panel: TrialPanel, shown_window: MainWindow) -> None:
     choose_scenario(panel, "Fig. 4-5: queue of 50, with pool")
     qtbot.mouseClick(panel.run_bar.run_button, Qt.MouseButton.LeftButton)
     queue = panel.context.bridge.queue
@@ -91,7 +92,7 @@ def test_a_run_by_click_is_drawn_with_all_its_curves(qtbot: QtBot, panel: TrialP
     (item,) = queue.items
     assert item.status is RunStatus.FINISHED
     panel.context.open_run(item.run_id)
-    view = window.pages.currentWidget()
+    view = shown_window.pages.currentWidget()
     assert isinstance(view, RunView)
     expected = {"Latency", "Queue length", "Arrival rate", "Keys in the token"}
     qtbot.waitUntil(lambda: expected <= view.plots.keys())

@@ -16,7 +16,7 @@ def stored_run(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> P
     """A read-only database with a short run without capture: run 1."""
 
     def create(folder: Path) -> None:
-        bench = Bench(folder)
+        bench = Bench(folder, in_threads=True)
         try:
             assert run_in_queue(bench, capture=False).row.reason == ""
         finally:

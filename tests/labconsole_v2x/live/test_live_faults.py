@@ -83,8 +83,10 @@ def test_token_that_is_not_configured_is_named(tmp_path: Path) -> None:
     assert outcome.failure.startswith("No token is called office")
 
 
-@pytest.mark.parametrize("role", ["receiver", "stations-1-6"])
+@pytest.mark.parametrize("role", ["receiver", pytest.param("stations-1-6", marks=pytest.mark.nightly)])
 def test_killed_role_fails_the_run_and_its_samples_are_kept(tmp_path: Path, role: str) -> None:
+    """Nightly: alone finds that the kill of a sender counts its last CAMs as lost; that of the receiver stays in CI."""
+
     def kill(lab: LiveLab) -> None:
         lab.until("accepted", 400)
         lab.kill(role)

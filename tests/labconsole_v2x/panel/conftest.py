@@ -15,6 +15,7 @@ from tests.labconsole_ui.conftest import (
     theme,
     window,
     worker_threads,
+    worker_threads_of_processes,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "theme",
     "window",
     "worker_threads",
+    "worker_threads_of_processes",
 ]

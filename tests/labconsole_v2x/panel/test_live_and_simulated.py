@@ -18,6 +18,8 @@ from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
+from tests.helpers.shared_once import shared_once
+from tests.helpers.worker_threads import workers_in_threads
 from tests.labconsole_v2x.simulation.stored_simulations import store_simulations
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -40,13 +42,15 @@ parameters = {{ attack = "a-sig-01", attackers = 2, attack_rate = 50.0 }}
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One live run, or two where the computer was busy, then two simulated ones."""
-    folder = tmp_path_factory.mktemp("twins")
-    (folder / "short.toml").write_text(PROFILE, encoding="utf-8")
-    path = folder / "runs.db"
-    assert main(["run", str(folder / "short.toml"), "--db", str(path)]) == 0
-    store_simulations(path, 2, {SCENARIO: ATTACK})
-    return path
+    """A read-only database: one live run, or two where the computer was busy, then two simulated ones."""
+
+    def create(folder: Path) -> None:
+        (folder / "short.toml").write_text(PROFILE, encoding="utf-8")
+        with workers_in_threads():
+            assert main(["run", str(folder / "short.toml"), "--db", str(folder / "runs.db")]) == 0
+        store_simulations(folder / "runs.db", 2, {SCENARIO: ATTACK})
+
+    return shared_once(tmp_path_factory, "v2x-twins", create) / "runs.db"
 
 
 @pytest.fixture(scope="module")

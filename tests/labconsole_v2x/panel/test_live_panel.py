@@ -16,7 +16,6 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
-from labconsole_ui.theme.theme import ThemeMode
 from labconsole_ui.views.run.run_view import RunView
 from labconsole_v2x.panel.live_panel import PACKETS, SCENARIO, STATIONS, LivePanel
 from tests.labconsole_v2x.live.live_lab import own_transport
@@ -149,6 +148,7 @@ def check_space(qtbot: QtBot, page: LivePanel) -> None:
     assert len(page.context.bridge.queue.items) == 1
 
 
+@pytest.mark.usefixtures("worker_threads_of_processes")
 def test_run_shows_its_stations_figures_plots_and_packets(
     qtbot: QtBot, page: LivePanel, shown_window: MainWindow
 ) -> None:
@@ -161,7 +161,6 @@ def test_run_shows_its_stations_figures_plots_and_packets(
     qtbot.waitUntil(lambda: page.packets.octets.octets != b"")
     assert page.monitor.running, "packets of a run in progress"
     click_tab(qtbot, page, STATIONS)
-    check_theme(qtbot, page)
     assert cancel(qtbot, page) is RunStatus.CANCELLED
     check_results(page)
     check_packets(qtbot, page)
@@ -205,17 +204,6 @@ def check_live_figures(qtbot: QtBot, page: LivePanel) -> None:
     assert queue.items[-1].rate is None, "its progress is time, of which a rate says nothing"
 
 
-def check_theme(qtbot: QtBot, page: LivePanel) -> None:
-    """The map is painted again in the other colours."""
-    theme = page.context.theme
-    assert page.map.grab().toImage().pixelColor(20, 20).lightness() > 200
-    try:
-        theme.set_mode(ThemeMode.DARK)
-        qtbot.waitUntil(lambda: page.map.grab().toImage().pixelColor(20, 20).lightness() < 100)
-    finally:
-        theme.set_mode(ThemeMode.LIGHT)
-
-
 def check_results(page: LivePanel) -> None:
     """The figures of the whole run are those of the store."""
     run_id = page.monitor.run_id
@@ -253,14 +241,14 @@ def check_packets(qtbot: QtBot, page: LivePanel) -> None:
 
 @pytest.mark.usefixtures("worker_threads")
 def test_many_receivers_have_the_figures_of_one_unit_and_are_stopped_and_started(qtbot: QtBot, page: LivePanel) -> None:
-    """Six stations that all receive, at 10 Hz: each hears five others, 50 messages a second."""
-    fill(page, senders=6, receivers="all", rate=10.0, warm_up=1.0, duration=60.0, capture=False)
+    """Four stations that all receive, at 10 Hz: each hears three others, 30 messages a second."""
+    fill(page, senders=4, receivers="all", rate=10.0, warm_up=1.0, duration=60.0, capture=False)
     qtbot.mouseClick(page.run_bar.run_button, LEFT)
     card = page.glance
-    qtbot.waitUntil(lambda: card.verified[1].text() in {f"{rate}" for rate in range(45, 56)})
-    assert card.verified[2].text() == "messages a second and station, now" and card.serves[1].text() in ("4", "5", "6")
-    qtbot.waitUntil(lambda: set(rows(page)) == {f"Station {number}" for number in range(1, 7)})
-    qtbot.waitUntil(lambda: all(row[2:] == ["5", "5"] for row in rows(page).values()))
+    qtbot.waitUntil(lambda: card.verified[1].text() in {f"{rate}" for rate in range(27, 34)})
+    assert card.verified[2].text() == "messages a second and station, now" and card.serves[1].text() in ("2", "3", "4")
+    qtbot.waitUntil(lambda: set(rows(page)) == {f"Station {number}" for number in range(1, 5)})
+    qtbot.waitUntil(lambda: all(row[2:] == ["3", "3"] for row in rows(page).values()))
     qtbot.waitUntil(lambda: card.loss[1].text() != NO_FIGURE)
     card_loss = float(card.loss[1].text().strip("<% "))
     assert card_loss < 25, "packets that wait for a certificate, and nothing else"
@@ -271,7 +259,7 @@ def test_many_receivers_have_the_figures_of_one_unit_and_are_stopped_and_started
     assert rows(page)["Station 3"][0] == "finished", "no run is in progress"
     run_id = page.monitor.run_id
     assert card.verified[2].text() == f"messages a second and station, mean of run {run_id}"
-    assert float(card.verified[1].text()) == pytest.approx(50, rel=0.3)
+    assert float(card.verified[1].text()) == pytest.approx(30, rel=0.3)
 
 
 def check_stop_and_start(qtbot: QtBot, page: LivePanel) -> None:

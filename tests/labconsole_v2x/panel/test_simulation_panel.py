@@ -50,6 +50,7 @@ def test_scenario_that_its_run_would_refuse_is_refused_at_the_field_without_old_
     qtbot.waitUntil(lambda: bool(facts(page)) and page.run_bar.run_button.isEnabled())
 
 
+@pytest.mark.usefixtures("worker_threads")
 def test_run_by_click_is_finished_at_once(qtbot: QtBot, page: SimulationPanel, shown_window: MainWindow) -> None:
     queue = shown_window.services.bridge.queue
     qtbot.mouseClick(page.run_bar.run_button, Qt.MouseButton.LeftButton)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -17,9 +17,8 @@ from labconsole.engine.protocol import LiveFrame, RoleValues
 from labconsole.engine.queue import QueueState
 from labconsole.store.records import RunStatus
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.theme.theme import ThemeMode
 from labconsole_ui.views.run.run_view import RunView
-from labconsole_v2x.panel.use_cases.use_case_list import CASE, REQUIRED, RESULT, RESULT_ICONS, SOURCE
+from labconsole_v2x.panel.use_cases.use_case_list import CASE, REQUIRED, RESULT, SOURCE
 from labconsole_v2x.panel.use_cases.use_case_monitor import CaseResult, RunResults, newest_results
 from labconsole_v2x.panel.use_cases.use_case_panel import CHECK_LIST, SCENARIO, UseCasePanel, expected_seconds
 from labconsole_v2x.use_case_reference import reported_results
@@ -27,6 +26,7 @@ from labconsole_v2x.use_cases.catalogue import CODES, USE_CASES
 from labconsole_v2x.use_cases.use_case import ReferencePoint
 from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters
 from tests.helpers.pages import opened_trial
+from tests.labconsole_ui.shared_window import SharedWindow
 from tests.labconsole_v2x.panel.page_facts import facts
 
 LEFT = Qt.MouseButton.LeftButton
@@ -39,9 +39,12 @@ def page(shown_window: MainWindow) -> UseCasePanel:
 
 
 @pytest.fixture
-def own_page(window: MainWindow) -> UseCasePanel:
-    """The page in a window with a home of its own."""
-    return use_cases(window)
+def damaged_token(shared: SharedWindow) -> Iterator[str]:
+    """The name of a token without objects, in the home of the window."""
+    folder = shared.home / "tokens"
+    (folder / "lab").mkdir(parents=True)
+    yield "lab"
+    shutil.rmtree(folder)
 
 
 def use_cases(window: MainWindow) -> UseCasePanel:
@@ -113,6 +116,7 @@ def ended(qtbot: QtBot, page: UseCasePanel, before: int = 0) -> int:
 def test_empty_page_lists_all_cases_by_reference_point_with_what_the_source_reports(
     page: UseCasePanel, shown_window: MainWindow
 ) -> None:
+    check_letters(page, shown_window)
     assert page.presets.profile_name == "v2x-use-cases" and page.tabs.currentIndex() == CHECK_LIST
     assert {item.text(CASE) for item in items(page)} == set(CODES)
     for point in ReferencePoint:
@@ -129,6 +133,17 @@ def test_empty_page_lists_all_cases_by_reference_point_with_what_the_source_repo
     assert page.summary.passed[1].text() == NO_FIGURE and "No run yet" in page.summary.run_label.text()
     assert not page.failed_button.isEnabled() and not page.open_run_button.isEnabled()
     assert "Select a case" in page.details.toPlainText()
+    assert facts(page)["Use cases"] == "36 of 36, and 10 functions"
+    assert 15 <= expected_seconds(CODES) <= 30
+    assert facts(page)["Keys of stations"] == "in software"
+
+
+def check_letters(page: UseCasePanel, window: MainWindow) -> None:
+    """Each letter is for one button."""
+    shown = [button.text() for button in page.findChildren(QPushButton) if not button.isHidden()]
+    menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]
+    letters = [text.split("&")[1][0].upper() for text in (*shown, *menus) if "&" in text]
+    assert len(letters) > 8 and len(set(letters)) == len(letters), letters
 
 
 def test_a_selected_case_shows_its_steps_criterion_and_test_purposes(qtbot: QtBot, page: UseCasePanel) -> None:
@@ -149,6 +164,9 @@ def test_a_selected_case_shows_its_steps_criterion_and_test_purposes(qtbot: QtBo
 
 def test_check_marks_are_the_parameter_cases(qtbot: QtBot, page: UseCasePanel) -> None:
     assert page.form.values()["cases"] == "all" and set(page.list.checked) == set(CODES)
+    choose(qtbot, page, "FUN-01", "A-SIG-04")
+    assert facts(page)["Use cases"] == "1 of 36, and 1 functions"
+    assert facts(page)["A run takes about"] == "5 s"
     choose(qtbot, page, *SHORT)
     click(qtbot, page, row(page, "A-SIG-03"))
     qtbot.keyClick(page.list, Qt.Key.Key_Space)
@@ -223,51 +241,20 @@ def test_failed_cases_are_run_again_by_click(qtbot: QtBot, page: UseCasePanel) -
     assert row(page, "A-SIG-03").text(RESULT) == "passed" and not page.failed_button.isEnabled()
 
 
-def test_token_that_cannot_be_used_is_the_reason_of_each_case(qtbot: QtBot, own_page: UseCasePanel, home: Path) -> None:
-    page = own_page
-    (home / "tokens" / "lab").mkdir(parents=True)
+@pytest.mark.usefixtures("worker_threads")
+def test_token_that_cannot_be_used_is_the_reason_of_each_case(
+    qtbot: QtBot, damaged_token: str, page: UseCasePanel
+) -> None:
     choose(qtbot, page, *SHORT)
     page.form.set_values({**page.form.values(), "backend": "token"})
     box = page.form.row("token").editor.findChild(QComboBox)
-    assert box is not None and "lab" in [box.itemText(place) for place in range(box.count())]
+    assert box is not None and damaged_token in [box.itemText(place) for place in range(box.count())]
     assert facts(page)["Keys of stations"] == "in token lab"
     run_id = run_by_click(qtbot, page)
     click(qtbot, page, row(page, "F-SIG-01"))
     assert "Not tested. The token lab is damaged (its objects are gone)" in page.details.toPlainText()
     assert page.summary.run_label.text() == f"Run {run_id}, keys in token lab."
     assert page.summary.not_tested[1].text() == "36 / 36"
-
-
-def test_facts_have_the_number_of_cases_and_the_time(qtbot: QtBot, page: UseCasePanel) -> None:
-    assert facts(page)["Use cases"] == "36 of 36, and 10 functions"
-    assert 15 <= expected_seconds(CODES) <= 30
-    assert facts(page)["Keys of stations"] == "in software"
-    choose(qtbot, page, "FUN-01", "A-SIG-04")
-    assert facts(page)["Use cases"] == "1 of 36, and 1 functions"
-    assert facts(page)["A run takes about"] == "5 s"
-
-
-def test_frames_of_other_trials_change_nothing(page: UseCasePanel) -> None:
-    frame = LiveFrame(0, None, 0, 0, {}, {}, by_role=RoleValues(states={"results": {"role": '{"F-SIG-01": "passed"}'}}))
-    page.context.bridge.live.emit(99, frame)
-    assert page.monitor.shown == RunResults()
-
-
-def test_icons_and_words_are_readable_in_both_themes(qtbot: QtBot, page: UseCasePanel) -> None:
-    """Each result has an icon of its own and a word; colours follow the theme."""
-    assert len(set(RESULT_ICONS.values())) == len(RESULT_ICONS)
-    shown = RunResults(1, None, results={code: CaseResult("failed") for code in CODES})
-    page.list.show_results(shown)
-    page.details.show_case("F-SIG-01")
-    theme = page.context.theme
-    try:
-        for mode in (ThemeMode.LIGHT, ThemeMode.DARK):
-            theme.set_mode(mode)
-            item = row(page, "F-SIG-01")
-            assert item.foreground(RESULT).color().name() == theme.colour("bad") and not item.icon(RESULT).isNull()
-            assert theme.colours.text in page.details.toHtml()
-    finally:
-        theme.set_mode(ThemeMode.LIGHT)
 
 
 def test_column_widths_are_remembered(qtbot: QtBot, page: UseCasePanel, shown_window: MainWindow) -> None:
@@ -291,6 +278,7 @@ def test_list_fills_the_window_and_no_column_is_cut(qtbot: QtBot, page: UseCaseP
 
 
 def test_list_is_scrolled_into_view_when_a_run_begins(qtbot: QtBot, page: UseCasePanel) -> None:
+    check_frame_of_another_trial(page)
     bar = page._area.verticalScrollBar()
     assert bar.value() == 0 and bar.maximum() > 0, "the panes of the queue leave no room for the list"
     page.monitor._show(RunResults(1, running=True, results={"F-SIG-01": CaseResult("in progress")}))
@@ -300,8 +288,8 @@ def test_list_is_scrolled_into_view_when_a_run_begins(qtbot: QtBot, page: UseCas
     assert bar.value() == 0, "later the operator decides"
 
 
-def test_each_letter_is_for_one_button(page: UseCasePanel, shown_window: MainWindow) -> None:
-    shown = [button.text() for button in page.findChildren(QPushButton) if not button.isHidden()]
-    menus = [menu.text() for menu in shown_window.menuBar().actions() if menu.text() != "&Runs"]
-    letters = [text.split("&")[1][0].upper() for text in (*shown, *menus) if "&" in text]
-    assert len(letters) > 8 and len(set(letters)) == len(letters), letters
+def check_frame_of_another_trial(page: UseCasePanel) -> None:
+    """It changes nothing."""
+    frame = LiveFrame(0, None, 0, 0, {}, {}, by_role=RoleValues(states={"results": {"role": '{"F-SIG-01": "passed"}'}}))
+    page.context.bridge.live.emit(99, frame)
+    assert page.monitor.shown == RunResults()

@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
 from labconsole.cli.main import main
+from labconsole.engine.operation import perform_operation
 from labconsole_v2x.messages.geonetworking import encode_basic_header
 from labconsole_v2x.messages.its_time import its_us
 from labconsole_v2x.pki.key_folders import KeyFolder, create_lab
@@ -25,6 +29,7 @@ from labconsole_v2x.stations.capture import capture_header, ethernet_frame, pack
 from tests.helpers.signals import interruptible
 from tests.labconsole_v2x.security.lab_certificates import cam_payload
 
+READY = r"Ready: (RCA|EA|AA|DC) (http://127\.0\.0\.1:\d+/)"
 COMMAND = [sys.executable, "-m", "labconsole.cli.main", "v2x"]
 
 
@@ -42,12 +47,49 @@ def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[s
         while len(urls) < (1 if "--serve" in arguments else 4):
             line = process.stdout.readline()
             assert line, "the command has ended"
-            if ready := re.fullmatch(r"Ready: (RCA|EA|AA|DC) (http://127\.0\.0\.1:\d+/)\n", line):
+            if ready := re.fullmatch(READY, line.rstrip("\n")):
                 urls[ready[1]] = ready[2]
         yield process, urls
     finally:
         process.kill()
         process.communicate()
+
+
+class _Operation:
+    """The channel of the authorities of a thread: their reports, and a cancel."""
+
+    def __init__(self) -> None:
+        self.messages: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
+        self.cancel: Callable[[], None] = lambda: None
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        self.messages.put(message)
+
+    def listen(self, on_message: Callable[[dict[str, Any]], None]) -> None:
+        self.cancel = lambda: on_message({"t": "cancel"})
+
+
+@contextmanager
+def authorities_here(lab: Path, serve: str = "all", **parameters: str) -> Iterator[dict[str, str]]:
+    """The URL of each authority that a thread of the test process serves, where the process is not what is tested."""
+    ports = dict.fromkeys(("rca_port", "ea_port", "aa_port", "dc_port"), 0)
+    values = {"lab": str(lab), "serve": serve, **ports, **parameters}
+    task = {"name": "v2x.serve-authorities", "parameters": values, "typed": "", "secrets": {}}
+    channel, urls = _Operation(), {}
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(perform_operation, task, channel)
+        try:
+            while len(urls) < (4 if serve == "all" else 1):
+                message = channel.messages.get(timeout=60)
+                assert message["t"] != "end", message
+                if ready := re.fullmatch(
+                    r"Ready: (RCA|EA|AA|DC) (http://127\.0\.0\.1:\d+/)", message.get("sentence", "")
+                ):
+                    urls[ready[1]] = ready[2]
+            yield urls
+        finally:
+            channel.cancel()
+    assert done.result()
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -75,7 +117,7 @@ def certificates(lab: Path, *names: str) -> list[str | Path]:
 def test_a_station_enrols_gets_tickets_and_its_packets_are_accepted(tmp_path: Path, own_home: Path) -> None:
     lab, car = tmp_path / "lab", tmp_path / "car-1"
     with authorities(lab) as (process, urls):
-        assert "Registered: car-1" in run_process("register", car, "--lab", lab).stdout
+        assert "Registered: car-1" in run("register", car, "--lab", lab).stdout
         enrolled = run_process("enrol", car, "--ea", urls["EA"], *certificates(lab, "ea"))
         assert (enrolled.returncode, "Lab EA - Lab root CA" in enrolled.stdout) == (0, True), enrolled
         renewed = run("enrol", car, "--ea", urls["EA"], *certificates(lab, "ea"), "--renew")
@@ -166,8 +208,8 @@ def test_a_root_ca_of_its_own_certifies_authorities_of_other_sites_and_renews_th
 
         # EA and AA of the site serve stations, and what they issue leads to the root of the other lab.
         with (
-            authorities(site, "--serve", "ea") as (_, ea),
-            authorities(site, "--serve", "aa", "--ea-url", ea["EA"]) as (_, aa),
+            authorities_here(site, "ea") as ea,
+            authorities_here(site, "aa", ea_url=ea["EA"]) as aa,
         ):
             run("register", car, "--lab", site)
             assert run("enrol", car, "--ea", ea["EA"], *certificates(site, "ea")).returncode == 0
@@ -183,7 +225,7 @@ def test_a_root_ca_of_its_own_certifies_authorities_of_other_sites_and_renews_th
 
         # The lists of the root name them, too, and the AA's former certificate, whose tickets are valid.
         run("issue-lists", lab)
-        with authorities(lab, "--serve", "dc") as (_, centre):
+        with authorities_here(lab, "dc") as centre:
             trusted = run("trust", car, "--dc", centre["DC"], "--root", lab / "root" / "certificate.oer")
         assert (trusted.stdout.count("http://ea.test/"), trusted.stdout.count("http://aa.test/")) == (1, 2), trusted
 
@@ -208,7 +250,7 @@ def test_tickets_of_a_renewed_aa_stay_valid_until_it_is_revoked(tmp_path: Path, 
         assert not data["failed"]
         return [one["kind"] for one in data["trusted"]]
 
-    with authorities(lab) as (_, urls):
+    with authorities_here(lab) as urls:
         run("register", car, "--lab", lab)
         run("issue-lists", lab, "--dc", urls["DC"])
         assert run("certify-authority", lab, "aa", "--rca", urls["RCA"]).returncode == 0
@@ -251,7 +293,7 @@ def test_folder_of_others_is_left_as_it_is(tmp_path: Path, own_home: Path) -> No
 
 def test_a_station_follows_the_lists_of_a_lab_and_a_revoked_aa_is_gone(tmp_path: Path, own_home: Path) -> None:
     lab, car = tmp_path / "lab", tmp_path / "car-1"
-    with authorities(lab, "--serve", "dc") as (_, urls):
+    with authorities_here(lab, "dc") as urls:
         run("register", car, "--lab", lab)
         options = ("trust", car, "--dc", urls["DC"], "--tlm", lab / "tlm" / "certificate.oer")
         nothing = run(*options)
