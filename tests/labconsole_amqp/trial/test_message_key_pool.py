@@ -85,7 +85,7 @@ def test_without_an_identity_the_labs_token_signs() -> None:
 @pytest.mark.nightly
 @pytest.mark.usefixtures("lab_home")
 def test_the_labs_token_carries_a_run(tmp_path: Path) -> None:
-    """Nightly: alone finds that senders cannot share one key of the lab's token; CI has pools of it, and others' keys."""
+    """Nightly: alone finds that senders cannot share one key of the lab's token; CI has pools of that token."""
     settings = {"message_keys": "token", "senders": 2, "numbered": True, "count": 10}
     outcome = Lab(tmp_path / "run").run(**POOL | settings)
     all_good(outcome, 20)
