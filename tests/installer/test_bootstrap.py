@@ -49,18 +49,44 @@ def start(script: Path, *arguments: str, **changes: str) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, env=variables, stdin=subprocess.DEVNULL, check=False)
 
 
-@pytest.mark.parametrize("arguments", [[], ["walk"], ["run", "gui"], ["test", "-x"]])
-def test_bad_usage_ends_with_2_and_shows_the_usage(arguments: list[str]) -> None:
-    done = start(SCRIPT, *arguments)
+@pytest.mark.parametrize("arguments", [[], ["walk"], ["run", "gui"]])
+def test_bad_usage_ends_with_2_and_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        bootstrap.main(arguments)
+    printed = capsys.readouterr()
+    assert (end.value.code, printed.out) == (2, "")
+    assert "bootstrap.py run" in printed.err
+
+
+def test_exit_code_of_bad_usage_is_that_of_the_script() -> None:
+    done = start(SCRIPT, "test", "-x")
     assert done.returncode == 2
     assert "bootstrap.py run" in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("minor", range(6, 11))
-def test_an_older_python_is_refused_in_one_sentence(minor: int) -> None:
-    """With that Python where it is installed; otherwise with this one in its guise, and the script's syntax as its."""
+def test_an_older_python_is_refused_in_one_sentence(
+    minor: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The script has its syntax, and stops before it imports anything that has not."""
     ast.parse(SCRIPT.read_text("utf-8"), feature_version=(3, minor))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "version_info", (3, minor, 1))
+        patch.setattr(sys, "version", f"3.{minor}.1 (guise)")
+        code = bootstrap.main(["run"])
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (1, "")
+    assert printed.err.startswith(f"labconsole: Python 3.11 or newer is needed, and this is 3.{minor}.")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("minor", (6, *(pytest.param(minor, marks=pytest.mark.nightly) for minor in range(7, 11))))
+def test_an_older_python_is_refused_by_the_script(minor: int) -> None:
+    """With that Python where it is installed; otherwise with this one in its guise.
+
+    Nightly: Pythons between the oldest one and 3.11, whose syntax CI tests.
+    """
     guise = (
         f"import runpy, sys; sys.version_info = (3, {minor}, 1); sys.version = '3.{minor}.1 (guise)'; "
         f"sys.argv = ['bootstrap.py', 'run']; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"

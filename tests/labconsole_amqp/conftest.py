@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
 from collections.abc import Iterator
@@ -18,11 +19,14 @@ from labconsole.security.lab_identities import (
     lab_message_identity,
     lab_token_identity,
 )
+from labconsole.security.pki import keys
 from labconsole.security.token import softhsm
-from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509 import key_types
+from labconsole.security.x509.key_types import KeyType, PrivateKey
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.connection import Connection, connect
 from tests.helpers.shared_once import common_folder, shared_once
+from tests.helpers.x509_keys import rsa_key_for
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa
 from tests.labconsole_amqp.message_token import copied_office, create_office
@@ -80,6 +84,17 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> LabCa:
 @pytest.fixture(scope="session")
 def _states_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shared_once(tmp_path_factory, "amqp-states", create_states)
+
+
+@pytest.fixture
+def stored_rsa_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New RSA keys of the certificate database are stored ones, each another one: to generate one takes 0.2 s."""
+    numbers = itertools.count()
+
+    def generate(type: KeyType) -> PrivateKey:
+        return rsa_key_for(f"database {next(numbers)}") if type is KeyType.RSA_2048 else key_types.generate(type)
+
+    monkeypatch.setattr(keys, "generate", generate)
 
 
 @pytest.fixture

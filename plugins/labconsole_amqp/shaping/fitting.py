@@ -12,8 +12,8 @@ from labconsole_amqp.shaping.link_model import SEGMENT_OCTETS, Flow, LinkSetting
 _LEAST_OCTETS, _LEAST_MESSAGES = 2_000_000, 8
 _WINDOWS = 4
 """What is measured: so many octets, messages and windows at least, after half of that has filled the link."""
-_STEPS = 30
-"""Halvings of a range: enough for a thousandth of its end."""
+_STEPS = 20
+"""Halvings of a range: enough for the four digits that are shown, down to a thousandth of the longest delay."""
 _SEEDS = 3
 """Simulations of which a rate with loss is the mean."""
 _LONGEST_DELAY_NS = 1_000_000_000

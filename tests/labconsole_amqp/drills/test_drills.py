@@ -22,6 +22,8 @@ from tests.helpers.trial_lab import Outcome
 from tests.labconsole_amqp.lab import ThreadLab
 from tests.labconsole_amqp.synthetic_samples import Tables
 
+pytestmark = pytest.mark.usefixtures("stored_rsa_keys")
+
 SHORT = {"payload": "small", "rate": 100.0, "before": 0.5, "after": 2.0}
 OVERLAP_S = 1.5
 """Half a second was too short for a busy computer: the sender had not yet moved when the old identity was revoked."""

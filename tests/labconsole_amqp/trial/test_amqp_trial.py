@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("lab_home")
 def test_each_test_with_each_payload_gives_the_sources_sizes_and_every_figure(
     test: int, payload: str, tmp_path: Path
 ) -> None:
-    count = 40 if test >= 3 or payload == "fpl-fixm" else 2000
+    count = 40 if test >= 3 or payload == "fpl-fixm" else 500
     outcome = run(tmp_path / "run", test=test, payload=payload, count=count)
     all_good(outcome, count)
     size = SIZES[test][PAYLOADS.index(payload)]

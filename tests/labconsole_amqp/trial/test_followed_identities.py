@@ -22,6 +22,8 @@ from tests.labconsole.security.pki.pki_lab import VALID, OwnState
 from tests.labconsole_amqp.lab import Lab, Outcome
 from tests.labconsole_amqp.states import FOLLOWED, States, name_identity, prepared_identity
 
+pytestmark = pytest.mark.usefixtures("stored_rsa_keys")
+
 COUNT = FOLLOWED["count"]
 
 

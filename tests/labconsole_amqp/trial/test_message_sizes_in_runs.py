@@ -32,24 +32,37 @@ BOTH: dict[str, Any] = {"loop": "both", "full_speed": 0.2, "open_loop": 0.4, "ra
 SWEEP: dict[str, Any] = {"loop": "sweep", "rate": 50.0, "step": 0.5, "p99_limit": 2.0, "senders": 2}
 
 
+FURTHER = (
+    (1, LOG_NORMAL, CLOSED),
+    (2, UNIFORM, CLOSED),
+    (2, LOG_NORMAL, SWEEP),
+    (3, MIX, CLOSED),
+    (4, LOG_NORMAL, BOTH),
+)
+
+
 @pytest.mark.parametrize(
     ("test", "sizes", "loop"),
     [
-        *((test, sizes, CLOSED) for test in (1, 3) for sizes in (UNIFORM, LOG_NORMAL, MIX)),
-        (2, UNIFORM, CLOSED),
+        (1, UNIFORM, CLOSED),
+        (1, MIX, CLOSED),
         (2, LOG_NORMAL, OPEN),
         (2, MIX, BOTH),
-        (2, LOG_NORMAL, SWEEP),
+        (3, UNIFORM, CLOSED),
+        (3, LOG_NORMAL, CLOSED),
         (4, UNIFORM, OPEN),
-        (4, LOG_NORMAL, BOTH),
         (4, MIX, SWEEP),
+        *(pytest.param(*values, marks=pytest.mark.nightly) for values in FURTHER),
     ],
     ids=lambda value: str(value) if isinstance(value, int) else value.get("message_sizes", value.get("loop", "closed")),
 )
 def test_each_distribution_and_loop_of_each_test(
     test: int, sizes: dict[str, Any], loop: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Pairs of values, not all combinations; each envelope has drawn sizes in `test_envelopes_in_runs`."""
+    """Most pairs of values, not all combinations; each envelope has drawn sizes in `test_envelopes_in_runs`.
+
+    Nightly: further pairs of values that CI tests in other pairs.
+    """
     if loop is CLOSED:
         count = 1_000 if test < 3 else 60
         as_drawn(run(tmp_path / "run", test=test, count=count, **sizes), count)

@@ -30,7 +30,8 @@ pytestmark = pytest.mark.usefixtures("lab_home")
 @pytest.mark.parametrize(
     ("test", "envelope", "numbered"),
     [
-        *((test, "seed-2025", numbered) for test in (1, 2) for numbered in (False, True)),
+        (1, "seed-2025", False),
+        (2, "seed-2025", True),
         (3, "seed-2025", False),
         (3, "compact", True),
         (4, "seed-2025", True),
@@ -42,9 +43,7 @@ def test_no_message_is_lost_with_a_connection(
 ) -> None:
     more = login(tmp_path, "right") if test == 1 else {}
     pace = (
-        {"loop": "open", "rate": 5_000.0, "count": 10_000}
-        if test < 3
-        else {"loop": "open", "rate": 300.0, "count": 300}
+        {"loop": "open", "rate": 5_000.0, "count": 4_000} if test < 3 else {"loop": "open", "rate": 300.0, "count": 150}
     )
     settings = through(files_broker, files, test, envelope=envelope, numbered=numbered, reconnect=20.0, **pace)
     with cut_relay(settings["port"]) as relay:
@@ -72,11 +71,11 @@ def test_where_messages_are_counted_twice_they_need_numbers(other: dict[str, str
 def test_messages_that_are_sent_again_keep_their_numbers_and_stamps(
     files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
-    settings = through(files_broker, files, 2, count=5_000, numbered=True, reconnect=20.0, **PACED)
+    settings = through(files_broker, files, 2, count=2_000, numbered=True, reconnect=20.0, **PACED)
     with cut_relay(settings["port"]) as relay:
-        during = cutting(relay, 2, 1_000)
+        during = cutting(relay, 2, 400)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
-    nothing_lost(outcome, 5_000)
+    nothing_lost(outcome, 2_000)
     sent = dict(zip(outcome.column("sent", "seq").tolist(), outcome.column("sent", "stamp_ms").tolist(), strict=True))
     numbers = outcome.column("received", "number") & np.int64((1 << 40) - 1)
     stamps = outcome.column("received", "stamp_ms")
@@ -86,11 +85,11 @@ def test_messages_that_are_sent_again_keep_their_numbers_and_stamps(
 def test_broker_that_refuses_for_a_while_is_tried_again(
     files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
-    settings = through(files_broker, files, 2, count=2_000, reconnect=20.0, **PACED)
+    settings = through(files_broker, files, 2, count=1_000, reconnect=20.0, **PACED)
     with cut_relay(settings["port"]) as relay:
-        during = cutting(relay, 1, 500, refuse=5)
+        during = cutting(relay, 1, 250, refuse=5)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
-    nothing_lost(outcome, 2_000)
+    nothing_lost(outcome, 1_000)
     attempts = [event.data["attempts"] for event in outcome.events_named("connected again")]
     assert sum(attempts) == len(attempts) + 5
 
@@ -136,10 +135,10 @@ def test_without_a_time_to_reconnect_a_lost_connection_ends_the_run(
 def test_pre_settled_messages_that_were_under_way_are_lost_and_counted(
     files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
-    more = {**PACED, "count": 5_000, "settlement": Settlement.PRE_SETTLED, "reconnect": 20.0, "patience": 2.0}
+    more = {**PACED, "count": 2_000, "settlement": Settlement.PRE_SETTLED, "reconnect": 20.0, "patience": 2.0}
     settings = through(files_broker, files, 2, numbered=True, **more)
     with cut_relay(settings["port"]) as relay:
-        during = cutting(relay, 2, 1_000)
+        during = cutting(relay, 2, 400)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
     assert outcome.failure is None
     figures = outcome.figures
@@ -175,6 +174,6 @@ def test_connections_to_rabbitmq_are_restored_without_loss(rabbitmq: SharedRabbi
             "durable": True,
             "reconnect": 30.0,
         }
-        outcome = Lab(tmp_path / "run", during=cutting(relay, 3, 500)).run(**values, count=3_000, **PACED)
-    nothing_lost(outcome, 3_000)
+        outcome = Lab(tmp_path / "run", during=cutting(relay, 3, 300)).run(**values, count=1_500, **PACED)
+    nothing_lost(outcome, 1_500)
     assert outcome.figures["reconnects"] >= 1

@@ -45,8 +45,9 @@ def nothing_lost(outcome: Outcome, sent: int) -> None:
     assert set(outcome.verdicts.values()) == {"pass"}
 
 
-@pytest.mark.parametrize("test", (1, 2, 3, 4))
+@pytest.mark.parametrize("test", (1, *(pytest.param(test, marks=pytest.mark.nightly) for test in (2, 3)), 4))
 def test_each_end_has_one_of_the_queues_in_turn(test: int, tmp_path: Path) -> None:
+    """Nightly: Tests 2 and 3, of which each part is in Test 1 or 4 too."""
     outcome = run(tmp_path / "run", test=test, count=60, **TWO | {"senders": 3, "receivers": 3})
     nothing_lost(outcome, 180)
     assert arrived(outcome, "receiver-1") == {1}
@@ -124,10 +125,11 @@ def test_phases_and_sweeps_have_several_queues(loop: dict[str, Any], figures: se
     assert ("throughput" in by_queue) == ("throughput" in outcome.figures)
 
 
-@pytest.mark.parametrize("envelope", ("compact", "cms", "jose"))
+@pytest.mark.parametrize("envelope", ("compact", "cms", pytest.param("jose", marks=pytest.mark.nightly)))
 def test_a_message_is_signed_for_the_queue_of_its_sender(envelope: str, tmp_path: Path) -> None:
+    """Nightly: JOSE, whose address is checked in CI in `test_hardened_formats`."""
     lab = Lab(tmp_path / "run", during=lambda lab: resend(lab, 1, queue="a", to="b"))
-    outcome = lab.run(test=3, envelope=envelope, count=100, loop="open", rate=100.0, patience=2.0, **TWO)
+    outcome = lab.run(test=3, envelope=envelope, count=50, loop="open", rate=100.0, patience=2.0, **TWO)
     assert outcome.failure is None, outcome.failure
     # The compact format transmits no address: its signature is wrong for another one.
     expected = {"signature wrong" if envelope == "compact" else "other address": 1}
