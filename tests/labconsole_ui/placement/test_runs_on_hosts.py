@@ -28,7 +28,7 @@ from tests.helpers.pages import opened_trial
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 from tests.labconsole_ui.placement.drops import drop
 
-pytestmark = pytest.mark.usefixtures("operation_threads", "worker_threads")
+pytestmark = pytest.mark.usefixtures("operation_threads")
 LONG_MS = 60_000
 S = 1_000_000_000
 
@@ -154,7 +154,9 @@ def test_test_2_over_three_hosts_from_placing_to_report(
     figures = rows(view, "metrics")
     assert any(line.startswith("Clock offset, uncertainty") for line in figures)
     latency = [line for line in figures if line.startswith("Latency")]
-    assert latency and all(re.search(r" [\d.]+ ± [\d.]+ [mµn]?s ", line) for line in latency)
+    assert latency and all(re.search(r" -?[\d.]+ ± [\d.]+ [mµn]?s ", line) for line in latency)
+    # On a busy computer the clocks are known to some milliseconds: the smallest latency may be negative within that.
+    assert -metrics["clock_uncertainty"] / 1000 < metrics["latency_min"]
     events = "\n".join(rows(view, "events"))
     for host, shift in (("hub", "7"), ("left", ""), ("right", "5,00")):
         assert f"the clock of {host} is ahead by {shift}" in events
