@@ -202,11 +202,13 @@ def private_key_in(piece: Piece, password: Secret | None, what: str) -> PrivateK
         raise BadInput(f"{what} is encrypted: give its passphrase.")
     else:
         _refuse_costly(piece, what)
-    secret = None if password is None else password.reveal().encode()
     load = load_pem_private_key if piece.is_pem else load_der_private_key
-    digest = _digest(piece.data, secret)
+    digest = _digest(piece.data, password)
+    # The password is in no variable: a crash report shows them all.
     with refused(what, "a private key"), passphrase_matters(encrypted, what):
-        key = signing_key(load(piece.data, secret, unsafe_skip_rsa_key_validation=digest in _VALIDATED), what)
+        key = signing_key(
+            load(piece.data, _octets(password), unsafe_skip_rsa_key_validation=digest in _VALIDATED), what
+        )
     if isinstance(key, RSAPrivateKey):
         _VALIDATED.add(digest)
     return key
@@ -218,10 +220,17 @@ _VALIDATED: set[bytes] = set()
 each role of a run opens its keys several times."""
 
 
-def _digest(data: bytes, password: bytes | None) -> bytes:
+def _digest(data: bytes, password: Secret | None) -> bytes:
     """A digest that no other process computes, so that it is of no use to guess the password by."""
-    password = password or b""
-    return blake2b(len(password).to_bytes(8, "big") + password + data, key=_DIGEST_KEY).digest()
+    digest = blake2b(key=_DIGEST_KEY)
+    for part in (data, _octets(password) or b""):
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()
+
+
+def _octets(password: Secret | None) -> bytes | None:
+    return None if password is None else password.reveal().encode()
 
 
 def pkcs12_in(piece: Piece, password: Secret | None, what: str) -> Pkcs12:
