@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -130,6 +131,12 @@ class SharedWindow:
         self._app.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         assert bridge.queue.items == () and not bridge.queue.paused
         assert not _dialogs(window), "an open dialog would be seen by the next test"
+
+    def remove_directories(self) -> None:
+        """Remove what tests store next to the database of runs: certificates, keys and tokens."""
+        for path in self.home.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
 
     def close(self) -> None:
         """Delete the window, and close its queue."""
