@@ -173,4 +173,4 @@ def _replaced_worker(owner: type[RunQueue | OperationProcess], worker: type[Work
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, "worker", worker)
         yield
-        assert owner.worker is worker, f"{owner.__name__}.worker was replaced by another fixture, which is not at its end"
+        assert owner.worker is worker, f"{owner.__name__}.worker is still replaced by another fixture"
