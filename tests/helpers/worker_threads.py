@@ -18,7 +18,7 @@ from labconsole.engine.operation import perform_operation
 from labconsole.engine.operation_process import OperationProcess
 from labconsole.engine.protocol import encode_line
 from labconsole.engine.queue import RunQueue
-from labconsole.engine.supervisor import Worker
+from labconsole.engine.supervisor import Worker, WorkerProcess
 from labconsole.engine.worker import perform_task
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
@@ -146,14 +146,31 @@ class _Channel:
 @contextmanager
 def workers_in_threads(worker: type[WorkerThread] = WorkerThread) -> Iterator[None]:
     """Runs of all queues of this process are conducted by threads of it in the block."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunQueue, "worker", worker)
+    with _replaced_worker(RunQueue, worker):
         yield
 
 
 @contextmanager
 def operations_in_threads() -> Iterator[None]:
     """Operations that this process starts in the block are performed by threads of it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(OperationProcess, "worker", OperationThread)
+    with _replaced_worker(OperationProcess, OperationThread):
         yield
+
+
+@contextmanager
+def operations_in_processes() -> Iterator[None]:
+    """Operations that this process starts in the block, which is in one of threads, are processes again."""
+    with _replaced_worker(OperationProcess, WorkerProcess):
+        yield
+
+
+@contextmanager
+def _replaced_worker(owner: type[RunQueue | OperationProcess], worker: type[Worker]) -> Iterator[None]:
+    """The class's `worker` in the block.
+
+    A replacement that ends later than one around it would bring back that one's worker, for all later tests.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, "worker", worker)
+        yield
+        assert owner.worker is worker, f"{owner.__name__}.worker is still replaced by another fixture"

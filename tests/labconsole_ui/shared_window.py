@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ class SharedWindow:
         self.window = MainWindow(self.services)
         self.window.resize(*SIZE)
         self.window.show()
+        self._reset_layout()
 
     def activate(self) -> None:
         """Give the window the keyboard, which a window of another test may have had."""
@@ -123,13 +125,20 @@ class SharedWindow:
             window.messages.withdraw(entry.message)
         window.log_pane.clear()
         self._remove_settings()
-        window.reset_layout()
         window.resize(*SIZE)
+        if window.saveState() != self._layout:
+            self._reset_layout()
         if (focus := window.focusWidget()) is not None:
             focus.clearFocus()
         self._app.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         assert bridge.queue.items == () and not bridge.queue.paused
         assert not _dialogs(window), "an open dialog would be seen by the next test"
+
+    def remove_directories(self) -> None:
+        """Remove what tests store next to the database of runs: certificates, keys and tokens."""
+        for path in self.home.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
 
     def close(self) -> None:
         """Delete the window, and close its queue."""
@@ -137,6 +146,12 @@ class SharedWindow:
         shiboken6.delete(self.window)
         self.services.bridge.close()
         self.services.bridge.setParent(None)
+
+    def _reset_layout(self) -> None:
+        """It takes as long as all else in a reset."""
+        self.window.reset_layout()
+        self._app.processEvents()
+        self._layout = self.window.saveState()
 
     def _purge_runs(self) -> None:
         with self.services.reader() as reader:

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from labconsole.engine.operation_process import OperationProcess
-from labconsole.engine.supervisor import WorkerProcess
 from labconsole.paths import pki_dir
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_ui.shell.main_window import MainWindow
+from tests.helpers.worker_threads import operations_in_processes
 from tests.labconsole_certificates.panel.page_driver import Lab
 from tests.labconsole_ui.conftest import kept_panels, module_window, operation_threads, shared, theme
 from tests.labconsole_ui.shared_window import SharedWindow
@@ -37,11 +36,13 @@ class Pair:
 
 @pytest.fixture
 def emptied_home(module_window: SharedWindow) -> Iterator[None]:
-    """Remove the databases and keys of the test from the home of the shared window."""
-    kept = set(module_window.home.iterdir())
+    """Remove databases and keys from the home of the shared window.
+
+    Before the test, too: a thread that outlives the window of another module creates its directory in this home.
+    """
+    module_window.remove_directories()
     yield
-    for path in set(module_window.home.iterdir()) - kept:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    module_window.remove_directories()
 
 
 @pytest.fixture
@@ -57,9 +58,10 @@ def window(home: Path, operation_threads: None, shared: SharedWindow) -> MainWin
 
 
 @pytest.fixture
-def operation_processes(operation_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def operation_processes(operation_threads: None) -> Iterator[None]:
     """Operations are processes, as in a console: for a test in which one is killed."""
-    monkeypatch.setattr(OperationProcess, "worker", WorkerProcess)
+    with operations_in_processes():
+        yield
 
 
 @pytest.fixture

@@ -112,7 +112,11 @@ def points(page: ServicePanel) -> int:
     return sum(len(kind.x) for kind in page.plots.latency_plot.points() if not kind.marked)
 
 
-def test_both_are_queued_as_one_campaign(qtbot: QtBot, page: ServicePanel) -> None:
+def test_both_are_queued_as_one_campaign_with_the_hosts_of_the_preset(qtbot: QtBot, page: ServicePanel) -> None:
+    hosts = {"roles": [{"role": "client-*", "tag": "obu"}]}
+    preset = {"format": 1, "kind": "keypool.signing-service", "hosts": hosts}
+    save_profile("placed", tomli_w.dumps(preset))
+    page.presets.load_profiles("placed")
     page.context.bridge.queue.pause()
     qtbot.mouseClick(page.both_button, LEFT)
     items = page.context.bridge.queue.items
@@ -124,18 +128,7 @@ def test_both_are_queued_as_one_campaign(qtbot: QtBot, page: ServicePanel) -> No
     assert {key: value for key, value in rows[0].parameters.items() if key != "keys"} == {
         key: value for key, value in rows[1].parameters.items() if key != "keys"
     }
-
-
-def test_both_have_the_hosts_of_the_preset(qtbot: QtBot, page: ServicePanel) -> None:
-    hosts = {"roles": [{"role": "client-*", "tag": "obu"}]}
-    preset = {"format": 1, "kind": "keypool.signing-service", "hosts": hosts}
-    save_profile("placed", tomli_w.dumps(preset))
-    page.presets.load_profiles("placed")
-    page.context.bridge.queue.pause()
-    qtbot.mouseClick(page.both_button, LEFT)
-    with Reader(page.context.bridge.queue.store.path) as reader:
-        runs = [reader.run(item.run_id) for item in page.context.bridge.queue.items]
-    assert [run.row.hosts for run in runs] == ["client-*: tag obu"] * 2
+    assert [row.hosts for row in rows] == ["client-*: tag obu"] * 2
 
 
 def test_one_row_of_buttons_starts_runs_and_names_them(qtbot: QtBot, page: ServicePanel) -> None:

@@ -42,21 +42,23 @@ def test_no_slot_blocks_the_window_while_a_run_is_in_progress(qtbot: QtBot, wind
 
 
 @pytest.mark.usefixtures("worker_threads")
-def test_failed_run_is_reported_with_its_reason_and_a_link(qtbot: QtBot, window: MainWindow) -> None:
-    bridge = window.services.bridge
+def test_failed_run_is_reported_with_its_reason_and_a_link(qtbot: QtBot, shown_window: MainWindow) -> None:
+    bridge = shown_window.services.bridge
     with qtbot.waitSignal(bridge.finished):
         (run_id,) = bridge.queue.submit(campaign("A", broker="external", host="127.0.0.1", port=9))
-    (entry,) = window.messages.entries()
+    (entry,) = shown_window.messages.entries()
     assert entry.message.sentence.startswith(f"Run {run_id} (A) failed: ")
     assert "refused" in entry.message.sentence
     assert "kept" in entry.message.sentence
     qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
-    assert window.pages.current_key == f"run:{run_id}"
+    assert shown_window.pages.current_key == f"run:{run_id}"
 
 
 @pytest.mark.usefixtures("worker_threads")
-def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: QtBot, window: MainWindow) -> None:
-    bridge = window.services.bridge
+def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(
+    qtbot: QtBot, shown_window: MainWindow
+) -> None:
+    bridge = shown_window.services.bridge
     with serving(BrokerSettings(queues=("q",))) as broker:
         through: dict[str, object] = {"broker": "external", "host": "127.0.0.1", "port": broker.ports.plain}
         through |= {"address": "q", "count": 20}
@@ -65,14 +67,14 @@ def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: 
         assert left.args[1] is RunStatus.FINISHED
         with qtbot.waitSignal(bridge.finished):
             bridge.queue.submit(campaign("Refused", **through))
-        (entry,) = window.messages.entries()
+        (entry,) = shown_window.messages.entries()
         assert "is not empty, 20 messages are in it" in entry.message.sentence
         assert entry.remedy_button.text() == "Drain the queue and run again"
         with qtbot.waitSignal(bridge.finished) as again:
             qtbot.mouseClick(entry.remedy_button, Qt.MouseButton.LeftButton)
     assert again.args[1] is RunStatus.FINISHED
-    assert window.messages.entries() == []
-    with window.services.reader() as reader:
+    assert shown_window.messages.entries() == []
+    with shown_window.services.reader() as reader:
         row = reader.run(again.args[0]).row
     assert (row.scenario, row.parameters["leftover"], row.parameters["count"]) == ("Refused", "drain", 20)
 
@@ -88,23 +90,23 @@ def test_store_error_is_reported_once(qtbot: QtBot, window: MainWindow) -> None:
     assert len(window.messages.entries()) == 1
 
 
-def test_run_of_a_missing_trial_is_reported(window: MainWindow) -> None:
-    window.services.bridge.queue.pause()
+def test_run_of_a_missing_trial_is_reported(shown_window: MainWindow) -> None:
+    shown_window.services.bridge.queue.pause()
     foreign = NewScenario("A", "gone.trial", {})
-    (run_id,) = window.services.bridge.queue.submit(NewCampaign("mine", "Mine", "", 1, (foreign,), ((0, 1),)))
-    window.runs.use_parameters(run_id)
-    (entry,) = window.messages.entries()
+    (run_id,) = shown_window.services.bridge.queue.submit(NewCampaign("mine", "Mine", "", 1, (foreign,), ((0, 1),)))
+    shown_window.runs.use_parameters(run_id)
+    (entry,) = shown_window.messages.entries()
     assert entry.message.sentence == "The trial gone.trial of this run is not installed here."
 
 
-def test_parameters_that_the_installed_trial_does_not_have_are_named(window: MainWindow) -> None:
-    window.services.bridge.queue.pause()
+def test_parameters_that_the_installed_trial_does_not_have_are_named(shown_window: MainWindow) -> None:
+    shown_window.services.bridge.queue.pause()
     newer = NewScenario("A", KIND, {"count": 77, "of_a_later_version": 1})
-    (run_id,) = window.services.bridge.queue.submit(NewCampaign("mine", "Mine", "", 1, (newer,), ((0, 1),)))
-    window.runs.use_parameters(run_id)
-    (entry,) = window.messages.entries()
+    (run_id,) = shown_window.services.bridge.queue.submit(NewCampaign("mine", "Mine", "", 1, (newer,), ((0, 1),)))
+    shown_window.runs.use_parameters(run_id)
+    (entry,) = shown_window.messages.entries()
     assert entry.message.sentence.endswith(f"does not have these parameters of run {run_id}: of_a_later_version.")
-    panel = opened_trial(window, KIND)
+    panel = opened_trial(shown_window, KIND)
     assert panel.form.parameters is not None
     assert panel.form.parameters.model_dump()["count"] == 77
 
@@ -128,15 +130,15 @@ def test_killed_run_is_reported_and_its_samples_are_stored(qtbot: QtBot, window:
     assert window.pages.current_key == f"run:{run_id}"
 
 
-def test_comparison_has_a_short_title_and_withdraws_its_message(window: MainWindow) -> None:
-    window.messages.show_message(Message(Tone.BAD, "Stays."))
-    window._campaign_done(
+def test_comparison_has_a_short_title_and_withdraws_its_message(shown_window: MainWindow) -> None:
+    shown_window.messages.show_message(Message(Tone.BAD, "Stays."))
+    shown_window._campaign_done(
         LaunchedRuns([1, 2, 3, 7], compare=False, ended=dict.fromkeys([1, 2, 3, 7], RunStatus.FINISHED))
     )
-    assert window.messages.entries()[0].message.sentence.endswith("4 of 4 runs finished.")
-    window.runs.compare_runs([1, 2, 3, 7])
-    assert window.pages.tabText(window.pages.currentIndex()) == "Compare 1-3, 7"
-    assert shown_sentences(window) == ["Stays."]
+    assert shown_window.messages.entries()[0].message.sentence.endswith("4 of 4 runs finished.")
+    shown_window.runs.compare_runs([1, 2, 3, 7])
+    assert shown_window.pages.tabText(shown_window.pages.currentIndex()) == "Compare 1-3, 7"
+    assert shown_sentences(shown_window) == ["Stays."]
 
 
 @pytest.mark.usefixtures("worker_threads")
@@ -160,11 +162,11 @@ def test_result_of_a_long_run_stays_until_it_is_opened(
     assert window.messages.entries() == [], "it was looked at"
 
 
-def test_parameters_of_a_run_fill_the_form(qtbot: QtBot, window: MainWindow) -> None:
-    window.services.bridge.queue.pause()
-    (run_id,) = window.services.bridge.queue.submit(campaign("A", count=123, test=2))
-    window.runs.use_parameters(run_id)
-    panel = opened_trial(window, KIND)
+def test_parameters_of_a_run_fill_the_form(qtbot: QtBot, shown_window: MainWindow) -> None:
+    shown_window.services.bridge.queue.pause()
+    (run_id,) = shown_window.services.bridge.queue.submit(campaign("A", count=123, test=2))
+    shown_window.runs.use_parameters(run_id)
+    panel = opened_trial(shown_window, KIND)
     assert panel.form.parameters is not None
     assert panel.form.parameters.model_dump()["count"] == 123
 

@@ -51,7 +51,8 @@ def pieces_of(page: QWidget) -> Iterator[int]:
     """Build a page and its parts in pieces; yields after each piece how many widgets it added."""
 
     def unfinished() -> list[BuiltIncrementally]:
-        parts = [part for part in (page, *page.findChildren(QWidget)) if isinstance(part, BuiltIncrementally)]
+        widgets = (page, *page.findChildren(QWidget))
+        parts = [part for part in widgets if hasattr(part, "building") and isinstance(part, BuiltIncrementally)]
         return [part for part in parts if not part.building.complete]
 
     while parts := unfinished():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QFont, QKeySequence
@@ -57,13 +58,17 @@ def test_the_size_ends_at_both_ends_of_its_steps(theme: Theme) -> None:
         assert theme.text_size == last
 
 
-def test_the_size_is_remembered(qapp: QApplication, services: Services, window: MainWindow) -> None:
+def test_the_size_is_stored(services: Services, window: MainWindow) -> None:
     window.step_text_size(1)
     assert services.state.text("window/text size") == "110"
+
+
+def test_the_size_is_remembered(qapp: QApplication, tmp_path: Path) -> None:
+    state = WindowState(tmp_path / "window.ini")
     for kept, shown in (("110", 110), ("150", 150), ("13", 100), ("large", 100), ("9" * 400, 100)):
-        services.state.set("window/text size", kept)
-        services.state.save()
-        again = _remembered_theme(qapp, WindowState(services.state.path), None)
+        state.set("window/text size", kept)
+        state.save()
+        again = _remembered_theme(qapp, WindowState(state.path), None)
         assert again.text_size == shown, kept
         again.setParent(None)
 
