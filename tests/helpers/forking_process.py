@@ -110,9 +110,10 @@ def _work_in_threads() -> None:
     """Runs and operations of this process are threads of it."""
     from labconsole.engine.operation_process import OperationProcess
     from labconsole.engine.queue import RunQueue
-    from tests.helpers.worker_threads import WorkerThread
+    from tests.helpers.worker_threads import OperationThread, WorkerThread
 
-    RunQueue.worker = OperationProcess.worker = WorkerThread
+    RunQueue.worker = WorkerThread
+    OperationProcess.worker = OperationThread
 
 
 def _note(_number: int, _frame: FrameType | None) -> None:

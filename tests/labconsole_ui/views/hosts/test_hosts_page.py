@@ -18,7 +18,7 @@ from labconsole.paths import data_dir
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.views.hosts.hosts_page import LIST, HostsPage
-from tests.helpers.worker_threads import WorkerThread
+from tests.helpers.worker_threads import OperationThread
 from tests.labconsole.hosts.cluster_processes import Served
 
 LONG_MS = 30_000
@@ -46,7 +46,7 @@ def listing_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads list the hosts; each other operation, such as the scheduler, is a process."""
 
     def worker(task: dict[str, Any], *arguments: Any) -> Worker:
-        return (WorkerThread if task["name"] == LIST else WorkerProcess)(task, *arguments)
+        return (OperationThread if task["name"] == LIST else WorkerProcess)(task, *arguments)
 
     monkeypatch.setattr(OperationProcess, "worker", staticmethod(worker))
 
