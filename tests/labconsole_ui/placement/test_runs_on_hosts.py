@@ -178,7 +178,7 @@ def test_stations_dropped_on_a_tag_are_shared_by_its_hosts(
     qtbot: QtBot, window: MainWindow, hosts_page: HostsPage
 ) -> None:
     panel = opened_trial(window, "v2x.live")
-    panel.form.set_values({"processes": 2, "duration": 2.0})
+    panel.form.set_values({"senders": 2, "processes": 2, "warm_up": 0.5, "duration": 2.0})
     placed_by_drops(
         qtbot, panel, {"receiver": Target(TargetKind.HOST, "hub"), "stations-": Target(TargetKind.TAG, "sends")}
     )
