@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 from labconsole.security.key_files import load_private_key
-from labconsole.security.lab_identities import STATE_A, lab_identities
+from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
 from labconsole.security.private_files import PRIVATE_KEY_MARK
 from labconsole.security.secrets import Secret
 from tests.helpers.other_hosts import OtherHosts
@@ -122,32 +122,37 @@ def test_each_test_runs_with_the_labs_identities(
 PASSPHRASE = "only the operator knows it"
 
 
-def own_files(folder: Path, passphrase: str = PASSPHRASE) -> dict[str, str]:
-    """Settings of a sender whose certificate and key are in one file, with a passphrase that is typed."""
+def own_files(folder: Path, role: str = "sender", passphrase: str = PASSPHRASE) -> dict[str, str]:
+    """Settings of a role whose certificate and key are in one file, with a passphrase; `folder` is created."""
     folder.mkdir()
-    lab, combined = lab_identities().files(STATE_A), folder / "sender.pem"
+    lab, combined = lab_identities().files(STATE_A if role == "sender" else STATE_B), folder / f"{role}.pem"
     key = load_private_key(lab.key, lab.secret_source.resolve("the lab"))
     combined.touch(0o600)
     combined.write_bytes(
         lab.certificate.read_bytes()
         + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passphrase.encode()))
     )
-    return {"sender_certificate": str(combined), "sender_key": str(combined)}
+    return {f"{role}_certificate": str(combined), f"{role}_key": str(combined)}
 
 
-def test_a_file_with_certificate_and_key_is_never_on_a_hosts_disk(home: Path, tmp_path: Path) -> None:
-    own = own_files(folder := tmp_path / "keys")
-    typed = {f"key {own['sender_key']}": Secret(PASSPHRASE)}
-    found = run(tmp_path / "run", home, folder, test=4, secrets=typed, **own)
-    found.is_whole()
-    found.keeps_secrets(PASSPHRASE)
-
-
-def test_a_passphrase_file_of_the_console_is_not_read_on_a_host(home: Path, tmp_path: Path) -> None:
-    own = own_files(folder := tmp_path / "keys")
-    (file := folder / "passphrase").touch(0o600)
+def test_files_with_certificate_and_key_and_their_passphrase_file_are_never_on_a_hosts_disk(
+    home: Path, tmp_path: Path
+) -> None:
+    """The passphrase of the sender is in a file of the console; that of the receiver is typed."""
+    sender, receiver = (own_files(tmp_path / role, role) for role in ("sender", "receiver"))
+    (file := tmp_path / "sender" / "passphrase").touch(0o600)
     file.write_text(f"{PASSPHRASE}\n")
-    found = run(tmp_path / "run", home, folder, test=3, sender_passphrase_file=str(file), **own)
+    found = run(
+        tmp_path / "run",
+        home,
+        tmp_path / "sender",
+        tmp_path / "receiver",
+        test=4,
+        secrets={f"key {receiver['receiver_key']}": Secret(PASSPHRASE)},
+        sender_passphrase_file=str(file),
+        **sender,
+        **receiver,
+    )
     found.is_whole()
     found.keeps_secrets(PASSPHRASE)
 
@@ -169,7 +174,7 @@ def test_roles_keep_their_identities_when_those_of_the_database_change(states: S
         states.crl(states.alpha, "alpha-client")
 
     lab = HostLab(tmp_path / "run", states.store.directory.parent, during=change)
-    outcome = lab.run(**FOLLOWED | {"test": 4, "count": 800})
+    outcome = lab.run(**FOLLOWED | {"test": 4, "count": 400})
     assert outcome.failure is None, outcome.failure
     kept = {event.source: event.message for event in outcome.events_named("identities kept")}
     assert set(kept) == {"broker", "receiver-0", "sender-0"}

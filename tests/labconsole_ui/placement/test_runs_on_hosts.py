@@ -174,11 +174,17 @@ def test_test_2_over_three_hosts_from_placing_to_report(
     assert cells(hosts_page, "Roles") == ["", "", ""], "no roles, and no samples"
 
 
+@pytest.mark.nightly
 def test_stations_dropped_on_a_tag_are_shared_by_its_hosts(
     qtbot: QtBot, window: MainWindow, hosts_page: HostsPage
 ) -> None:
+    """Nightly: alone finds faults of stations that the window places on agents.
+
+    In CI, `test_test_2_over_three_hosts_from_placing_to_report` judges roles that the hosts of a tag share, from the
+    drop to the results, and `test_stations_on_hosts_hear_each_other` judges stations on hosts.
+    """
     panel = opened_trial(window, "v2x.live")
-    panel.form.set_values({"processes": 2, "duration": 2.0})
+    panel.form.set_values({"senders": 2, "processes": 2, "warm_up": 0.5, "duration": 2.0})
     placed_by_drops(
         qtbot, panel, {"receiver": Target(TargetKind.HOST, "hub"), "stations-": Target(TargetKind.TAG, "sends")}
     )
