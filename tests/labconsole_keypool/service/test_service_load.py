@@ -21,6 +21,7 @@ def table_4_1(folder: Path, scenario: int) -> Outcome:
 
 
 @pytest.mark.nightly
+@pytest.mark.serial
 @pytest.mark.timeout(600)
 def test_table_4_1_at_ten_times_its_speed(tmp_path: Path) -> None:
     outcome = table_4_1(tmp_path / "run", 0)
