@@ -32,7 +32,7 @@ def test_two_owners_run_what_they_agreed_upon_and_merge_signed_results(
 ) -> None:
     a, b = owners
     files = agree(a, b, tmp_path, loop="open", rate=100.0, port=broker.ports.plain, patience=10.0)
-    sending = a.begin("run", files.id, "--json")
+    sending = a.begin("run", files.id, "--json", threads=True)
     received = b.command("run", files.id, "--json")
     sent = finish(sending)
     assert (sent[0], received.returncode) == (0, 0), (sent, received)

@@ -35,7 +35,7 @@ from labconsole.security.x509.validity import Validity
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.signals import interruptible
-from tests.helpers.worker_threads import operations_in_threads, workers_in_threads
+from tests.helpers.worker_threads import CONSOLE_IN_THREADS, operations_in_threads, workers_in_threads
 from tests.labconsole.security.pki.pki_lab import OwnState, named
 
 LIMIT_S = 60.0
@@ -91,11 +91,11 @@ class Owner:
         assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
         return done.stderr
 
-    def begin(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start a command."""
+    def begin(self, *arguments: str | Path, threads: bool = False) -> subprocess.Popen[str]:
+        """Start a command; `threads`: its runs are conducted by threads of its process."""
         with interruptible():
             return subprocess.Popen(
-                [*CONSOLE, *map(str, arguments)],
+                [*(CONSOLE_IN_THREADS if threads else CONSOLE), *map(str, arguments)],
                 env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

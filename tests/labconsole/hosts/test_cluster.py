@@ -179,13 +179,14 @@ def test_ctrl_c_is_the_regular_end_of_an_agent(running: ClusterProcesses, tmp_pa
     assert "eta has left the cluster" in agent.said
 
 
-def test_agents_join_again_where_the_scheduler_comes_back(tmp_path: Path) -> None:
+def test_agents_join_again_without_their_enrolment_where_the_scheduler_comes_back(tmp_path: Path) -> None:
     """Scheduler and agent are started as at a terminal; no secret is in their arguments or output."""
     with cluster(tmp_path / "console", forks=False) as found:
         agent = found.joins("alpha", tmp_path / "alpha")
         for served in (agent, found.scheduler):
             assert b"PRIVATE" not in Path(f"/proc/{served.process.pid}/cmdline").read_bytes()
             assert "PRIVATE" not in served.said
+        (tmp_path / "alpha" / "alpha.pem").unlink()
         assert found.scheduler.end() == 0
         agent.waits_for("alpha has lost .* waits until it can join again")
         port = found.address.rpartition(":")[2]
@@ -194,18 +195,6 @@ def test_agents_join_again_where_the_scheduler_comes_back(tmp_path: Path) -> Non
         with Cluster(found.address, found.member()) as console:
             assert console.host("alpha").name == "alpha"
             assert list(console.addresses()) == ["alpha"]
-
-
-def test_an_agent_needs_its_enrolment_once(tmp_path: Path, forked_console: None) -> None:
-    with cluster(tmp_path / "console") as found:
-        enrolment = found.enrolled("alpha", tmp_path / "alpha")
-        agent = found.starts(enrolment)
-        agent.waits_for("has joined")
-        enrolment[0].unlink()
-        assert found.scheduler.end() == 0
-        agent.waits_for("has lost")
-        found.scheduler = Served(found.home, "scheduler", "--port", found.address.rpartition(":")[2])
-        agent.waits_for("(?s)join again.*has joined")
         assert agent.end() == 0
 
 
