@@ -207,7 +207,7 @@ def test_each_process_has_its_resources_recorded(done: Campaign) -> None:
         samples = reader.samples(done["counts"].row.id)
         assert samples.roles(RESOURCES.name) == ["counter-0", "counter-1", "worker"]
         table = samples.table(RESOURCES.name, "counter-0")
-    assert table["rss"].min() > 10_000_000
+    assert table["rss"].min() > 5_000_000  # it may be measured before the role has imported anything
     assert table["cpu"].min() >= 0 and table["cpu"].max() < 400
 
 

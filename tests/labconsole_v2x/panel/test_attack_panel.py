@@ -31,6 +31,7 @@ def test_facts_have_the_load_of_attackers(qtbot: QtBot, page: AttackPanel) -> No
 
 
 @pytest.mark.usefixtures("worker_threads")
+@pytest.mark.serial  # forty packets in two seconds, in threads of the test process
 def test_run_by_click_shows_attackers_and_its_results(
     qtbot: QtBot, page: AttackPanel, shown_window: MainWindow
 ) -> None:

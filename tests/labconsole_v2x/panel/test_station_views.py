@@ -222,10 +222,10 @@ def test_map_of_three_hundred_stations_draws_only_the_lines_of_the_chosen_one(st
     station_map.select(150)
     assert picture(station_map) != without
     # A frame is drawn 8 times a second: of 90,000 pairs only the 300 of the chosen one are looked at.
-    began = time.process_time()
+    began = time.thread_time()
     for _ in range(5):
         station_map.grab()
-    assert time.process_time() - began < 5 * 0.05
+    assert time.thread_time() - began < 5 * 0.05
     background = without.pixelColor(200, 390)
     assert without.pixelColor(20, 200) == background, "no line"
 

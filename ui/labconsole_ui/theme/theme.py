@@ -131,8 +131,6 @@ class Theme(QObject):
 
     def set_text_size(self, percent: int) -> None:
         """Show all text in this size, one of `TEXT_SIZES`, also in open pages."""
-        if percent == self._text_size and self._app.font().pointSizeF() == self._points:
-            return
         before, self._text_size = self._points, percent
         ratio = self._points / before
         own = [
