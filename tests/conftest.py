@@ -30,7 +30,7 @@ pytest_plugins = (
     "tests.helpers.folder_resources",
     "tests.helpers.forked_console",
 )
-_GRACE_S = 20.0
+_GRACE_S = 5.0
 _TIMEOUT_MS = 120_000
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 import traceback
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -279,8 +280,13 @@ def _interval_ns(hz: float) -> int:
     return int(1e9 / hz) if hz > 0 else _QUIET_INTERVAL_NS
 
 
-def conduct_role(channel: MessageChannel, context: RoleProcess, target: str) -> bool:
-    """Run the role through its phases, and report its result or its first fault. True if all went well."""
+def conduct_role(
+    channel: MessageChannel, context: RoleProcess, target: str, at_begin: Callable[[], None] = lambda: None
+) -> bool:
+    """Run the role through its phases, and report its result or its first fault. True if all went well.
+
+    `at_begin` is called when the role has prepared and begins to work.
+    """
     faults: list[str] = []
     refused: list[str] = []
 
@@ -304,6 +310,7 @@ def conduct_role(channel: MessageChannel, context: RoleProcess, target: str) -> 
         role = load_dotted(target)(context)
         channel.send({"t": "ready", "info": role.prepare()})
         context.wait_for_begin()
+        at_begin()
         result = role.run()
     with reporting():
         context.send_live(last=True)
@@ -331,7 +338,8 @@ def main() -> int:
         channel.close()
         return 1
     channel.listen(context.on_message)
-    ended_well = conduct_role(channel, context, task["target"])
+    # What was loaded until a role begins is not looked through again, in the middle of a packet.
+    ended_well = conduct_role(channel, context, task["target"], gc.freeze)
     channel.close()
     return 0 if ended_well else 1
 

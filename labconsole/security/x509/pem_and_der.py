@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import blake2b
-from secrets import token_bytes
 
 from asn1crypto import algos, cms, keys, pem, pkcs12
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key, pkcs7
 
 from labconsole.errors import BadInput
@@ -203,34 +200,8 @@ def private_key_in(piece: Piece, password: Secret | None, what: str) -> PrivateK
     else:
         _refuse_costly(piece, what)
     load = load_pem_private_key if piece.is_pem else load_der_private_key
-    digest = _digest(piece.data, password)
-    # The password is in no variable: a crash report shows them all.
     with refused(what, "a private key"), passphrase_matters(encrypted, what):
-        key = signing_key(
-            load(piece.data, _octets(password), unsafe_skip_rsa_key_validation=digest in _VALIDATED), what
-        )
-    if isinstance(key, RSAPrivateKey):
-        _VALIDATED.add(digest)
-    return key
-
-
-_DIGEST_KEY = token_bytes(32)
-_VALIDATED: set[bytes] = set()
-"""Digests of RSA keys with their passwords that this process has validated: OpenSSL's RSA_check_key takes 50 ms, and
-each role of a run opens its keys several times."""
-
-
-def _digest(data: bytes, password: Secret | None) -> bytes:
-    """A digest that no other process computes, so that it is of no use to guess the password by."""
-    digest = blake2b(key=_DIGEST_KEY)
-    for part in (data, _octets(password) or b""):
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.digest()
-
-
-def _octets(password: Secret | None) -> bytes | None:
-    return None if password is None else password.reveal().encode()
+        return signing_key(load(piece.data, None if password is None else password.reveal().encode()), what)
 
 
 def pkcs12_in(piece: Piece, password: Secret | None, what: str) -> Pkcs12:

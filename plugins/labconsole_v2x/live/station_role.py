@@ -5,9 +5,7 @@ Keys never leave it: it reports the public ones, and gets tickets for them.
 
 from __future__ import annotations
 
-import gc
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -301,8 +299,6 @@ class StationRole(Role):
         settings, start_ns = self._settings, self.context.start_ns
         sys.setswitchinterval(_SWITCH_S)
         wait_exactly()
-        if threading.current_thread() is threading.main_thread():  # a thread leaves the objects of others as they are
-            gc.freeze()  # what was loaded until now is not looked through again, in the middle of a packet
         end_ns = start_ns + round(settings.total_s * 1e9)
         self._records.begin_run()
         self._last_frame_ns = now_ns()

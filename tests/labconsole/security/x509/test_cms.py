@@ -93,18 +93,8 @@ def test_openssl_verifies_the_bare_signature_of_ed25519(tmp_path: Path) -> None:
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-@pytest.mark.parametrize(
-    ("type", "options"),
-    [
-        (KeyType.RSA_2048, []),
-        (KeyType.P_256, []),
-        (KeyType.P_256, ["-keyid"]),
-        (KeyType.RSA_2048, ["-md", "sha512"]),
-        (KeyType.P_256, ["-stream"]),
-        (KeyType.RSA_2048, ["-cades"]),
-        (KeyType.P_256, ["-outform", "PEM"]),
-    ],
-)
+@pytest.mark.parametrize("options", [[], ["-keyid"], ["-md", "sha512"], ["-stream"], ["-cades"], ["-outform", "PEM"]])
+@pytest.mark.parametrize("type", [KeyType.RSA_2048, KeyType.P_256])
 def test_what_openssl_signed_is_verified_here(type: KeyType, options: list[str], tmp_path: Path) -> None:
     certificate, key = _written(tmp_path, _root(type))
     (tmp_path / "content").write_bytes(_CONTENT)

@@ -12,7 +12,7 @@ from asn1crypto import crl as asn1_crl
 from asn1crypto import pkcs12 as asn1_pkcs12
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import rsa, x25519
+from cryptography.hazmat.primitives.asymmetric import x25519
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
-from labconsole.security.x509 import parsing, pem_and_der
+from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.csrs import create_csr
@@ -106,38 +106,6 @@ def test_keys_of_every_type_are_read(type: KeyType) -> None:
     protection = BestAvailableEncryption(PASSWORD.reveal().encode())
     data = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection)
     assert parsing.read_private_key(data, PASSWORD).public_key() == key.public_key()
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_an_rsa_key_is_validated_once_and_an_invalid_one_is_never_read(
-    encoding: Encoding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loader = "load_pem_private_key" if encoding is Encoding.PEM else "load_der_private_key"
-    load, skipped = getattr(pem_and_der, loader), []
-
-    def spy(data: bytes, password: bytes | None, *, unsafe_skip_rsa_key_validation: bool) -> object:
-        skipped.append(unsafe_skip_rsa_key_validation)
-        return load(data, password, unsafe_skip_rsa_key_validation=unsafe_skip_rsa_key_validation)
-
-    monkeypatch.setattr(pem_and_der, loader, spy)
-    key = key_of(KeyType.RSA_2048)
-    assert isinstance(key, rsa.RSAPrivateKey)
-    protection = BestAvailableEncryption(PASSWORD.reveal().encode())
-    data = key.private_bytes(encoding, PrivateFormat.PKCS8, protection)
-    for _ in range(3):
-        assert parsing.read_private_key(data, PASSWORD).private_numbers() == key.private_numbers()  # type: ignore[union-attr]
-    assert skipped == [False, True, True]
-    assert "passphrase is wrong" in refusal(lambda: parsing.read_private_key(data, Secret("guessed")))
-
-    skipped.clear()
-    numbers = key.private_numbers()
-    invalid = rsa.RSAPrivateNumbers(
-        numbers.p, numbers.q, numbers.d, numbers.dmp1 ^ 4, numbers.dmq1, numbers.iqmp, numbers.public_numbers
-    ).private_key(unsafe_skip_rsa_key_validation=True)
-    data = invalid.private_bytes(encoding, PrivateFormat.PKCS8, NoEncryption())
-    for _ in range(2):
-        refusal(lambda: parsing.read_private_key(data))
-    assert not any(skipped)
 
 
 def test_old_key_files_of_openssl_are_read() -> None:
