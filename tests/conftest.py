@@ -19,6 +19,8 @@ import psutil
 import pydantic.fields  # noqa: F401 - before PySide6, whose import hook would meet it half imported
 import pytest
 
+from tests.helpers.forked_programs import ForkingPopen, programs_forked, programs_started
+
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
     from pytestqt.qtbot import QtBot
@@ -28,7 +30,6 @@ pytest_plugins = (
     "tests.helpers.suite_schedule",
     "tests.helpers.lab_home",
     "tests.helpers.folder_resources",
-    "tests.helpers.forked_console",
 )
 _GRACE_S = 5.0
 _TIMEOUT_MS = 120_000
@@ -63,6 +64,20 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         if sys.dont_write_bytecode:
             patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
             patch.setenv("PYTHONPYCACHEPREFIX", str(folder / "bytecode"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_programs(compiled_once: None) -> Iterator[None]:
+    """Programs of the console that tests start are forked from one that has imported what they need."""
+    with programs_forked():
+        yield
+
+
+@pytest.fixture
+def started_programs() -> Iterator[None]:
+    """Programs of the console are started: their command line, environment, memory or imports are what is tested."""
+    with programs_started():
         yield
 
 
@@ -134,9 +149,9 @@ def _threads() -> set[str]:
 
 def _children(pids: set[int]) -> set[str]:
     """Those of `pids` that descend from this process. To look for them among all processes takes 5 ms a test."""
-    own = psutil.Process()
+    own, server = psutil.Process(), ForkingPopen.server
     found = set()
-    for pid in pids:
+    for pid in pids - ({server.pid} if server else set()):
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
             if own in process.parents():

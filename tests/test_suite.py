@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.helpers.forked_programs import programs_started, runs
 from tests.helpers.signals import interruptible
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +43,36 @@ def test_processes_that_are_interrupted_accept_it_in_a_suite_that_ignores_it(num
     finally:
         signal.signal(signal.Signals[number], before)
     assert started.communicate(timeout=60)[0] == "False\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="programs are forked on Linux alone")
+def test_a_forked_program_is_a_child_with_arguments_environment_and_handles_of_its_own(tmp_path: Path) -> None:
+    """It is compared with one that was started."""
+
+    def seen() -> tuple[str, str, int]:
+        command = [sys.executable, "-P", "-m", "labconsole.cli.main", "runs", "--db", "missing.db"]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+        done = subprocess.Popen(command, env={**os.environ, "LABCONSOLE_HOME": str(tmp_path)}, **options)
+        output, errors = done.communicate(timeout=60)
+        return output, errors, done.returncode
+
+    forked = seen()
+    with programs_started():
+        assert forked == seen() and forked[2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="programs are forked on Linux alone")
+def test_a_forked_program_ends_with_its_parent_and_as_it_is_killed() -> None:
+    command = [sys.executable, "-P", "-m", "labconsole.engine.worker"]
+    worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    process = psutil.Process(worker.pid)
+    assert process.parent() == psutil.Process() and os.getsid(worker.pid) == worker.pid
+    assert runs(process, "labconsole.engine.worker") and not runs(process, "labconsole.engine.role")
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(60) == -signal.SIGTERM
+    for pipe in (worker.stdin, worker.stdout):
+        assert pipe is not None
+        pipe.close()
 
 
 SERIAL = """

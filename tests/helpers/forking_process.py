@@ -1,158 +1,179 @@
-"""The process that commands of the console are forked from: `forked_console` starts it, and requests them."""
+"""The process that the console's programs are forked from: it has imported them; `forked_programs` requests them."""
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
+import io
 import json
 import os
-import select
+import pkgutil
+import runpy
 import signal
 import socket
+import subprocess
 import sys
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Sequence
 from importlib import import_module, invalidate_caches
-from types import FrameType
 from typing import Any
 
-from labconsole.clock import SHIFT_VARIABLE
+from labconsole.clock import AHEAD_VARIABLE, SHIFT_VARIABLE
+from tests.helpers.forked_programs import ForkingPopen, ForkServer
 
 MESSAGE_BYTES = 200_000
 """The most of a request: its environment is in it."""
-_IMPORTED = (
-    "labconsole.cli.arguments",
-    "labconsole.cli.main",
-    "labconsole.cli.operation_command",
-    "labconsole.hosts.serving",
-    "labconsole.operations.agent",
-    "labconsole.operations.hosts",
-)
-
-
-class _Forks:
-    """Forks processes on request, and reports their exits."""
-
-    def __init__(self, requests: socket.socket) -> None:
-        self._requests = requests
-        self._exits: dict[int, int] = {}
-        """Where the exit code of a process is written, by its id."""
-        self._woken, wakes = socket.socketpair()
-        for one in (self._woken, wakes):
-            one.setblocking(False)
-        self._wakes = wakes
-        signal.signal(signal.SIGCHLD, _note)
-        signal.set_wakeup_fd(wakes.fileno())
-
-    def next_command(self) -> list[str] | None:
-        """The arguments of a command, in its process; None: in this one, once no more are requested."""
-        while True:
-            readable, _, _ = select.select([self._requests, self._woken], [], [])
-            if self._woken in readable:
-                self._woken.recv(1000)
-                self._report()
-            if self._requests in readable:
-                message, handles, _, _ = socket.recv_fds(self._requests, MESSAGE_BYTES, 2)
-                if not message:
-                    return self._end()
-                request = json.loads(message)
-                assert threading.active_count() == 1, "a forked process would have one of them"
-                pid = os.fork()
-                if not pid:
-                    self._enter(request, *handles)
-                    return list(request["arguments"])
-                os.close(handles[0])
-                self._exits[pid] = handles[1]
-                self._requests.send(str(pid).encode())
-
-    def _report(self) -> None:
-        with suppress(ChildProcessError):
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                pid, status = found
-                with suppress(BrokenPipeError):
-                    os.write(self._exits[pid], str(os.waitstatus_to_exitcode(status)).encode())
-                os.close(self._exits.pop(pid))
-
-    def _end(self) -> None:
-        for pid in self._exits:
-            with suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            while True:
-                os.waitpid(-1, 0)
-
-    def _enter(self, request: dict[str, Any], output: int, exits: int) -> None:
-        """Become the process of a command."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        os.setsid()
-        for handle in (1, 2):
-            os.dup2(output, handle)
-        for handle in (output, exits, *self._exits.values()):
-            os.close(handle)
-        for end in (self._requests, self._woken, self._wakes):
-            end.close()
-        os.environ.clear()
-        os.environ.update(request["environment"])
-        os.chdir(request["directory"])
-        paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        sys.path[:0] = [path for path in paths if path and path not in sys.path]
-        invalidate_caches()
-        if os.environ.get(SHIFT_VARIABLE):  # which the module of the clock has read when it was imported
-            for module in [name for name in sys.modules if name.partition(".")[0] == "labconsole"]:
-                del sys.modules[module]
-        if request["threads"]:
-            _work_in_threads()
-
-
-def _work_in_threads() -> None:
-    """Runs and operations of this process are threads of it."""
-    from labconsole.engine.operation_process import OperationProcess
-    from labconsole.engine.queue import RunQueue
-    from tests.helpers.worker_threads import OperationThread, WorkerThread
-
-    RunQueue.worker = WorkerThread
-    OperationProcess.worker = OperationThread
-
-
-def _note(_number: int, _frame: FrameType | None) -> None:
-    """A child has exited: the loop is woken."""
+_PACKAGES = ("labconsole", "labconsole_amqp", "labconsole_certificates", "labconsole_keypool", "labconsole_v2x")
+_STARTS_NONE = frozenset({"labconsole.engine.role", "labconsole.security.os_keyring"})
+"""Programs that start none of the console's: they need no process to fork from."""
+_PR_SET_NAME = 15
+_INSTALLED = (*sys.path,)
+"""Of this process, which is started without PYTHONPATH."""
 
 
 class _Exit:
     """Exits with `code` once all other exit handlers have run.
 
-    Taking the interpreter apart would copy the pages of all that was imported, and costs 0.07 s of CPU a command.
+    Taking the interpreter apart would copy the pages of all that was imported, and costs 0.07 s of CPU a program.
     """
 
-    code: int | None = None
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.server: ForkServer | None = None
 
     def __call__(self) -> None:
         """The exit handler: it is to be registered as the first."""
+        if self.server is not None:
+            self.server.close()
         if self.code is not None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(self.code)
 
 
-def _serve() -> int:
+def _next_program(requests: socket.socket) -> tuple[dict[str, Any], Sequence[int]] | None:
+    """Fork a program for each request. Returns the request in its process; None: no more are requested.
+
+    Its parent exits, so that the process which requested it becomes its parent (`ForkServer.fork`). It reports its id
+    itself, once a signal finds it as one that was started.
+    """
+    while True:
+        message, handles, _, _ = socket.recv_fds(requests, MESSAGE_BYTES, 3)
+        if not message:
+            return None
+        assert threading.active_count() == 1, "a forked process would have one of them"
+        parent = os.fork()
+        if not parent:
+            parent = os.getpid()
+            if os.fork():
+                os._exit(0)
+            while os.getppid() == parent:
+                time.sleep(0.0002)
+            return json.loads(message), handles
+        for handle in handles:
+            os.close(handle)
+        os.waitpid(parent, 0)
+
+
+def _own_server() -> tuple[socket.socket, ForkServer | None]:
+    """A process like this one, for what the program starts: in it, where requests come from; else the way to it."""
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return mine, ForkServer(mine, pid)
+    mine.close()
+    return theirs, None
+
+
+def _become(request: dict[str, Any], handles: Sequence[int]) -> None:
+    """Take the standard handles, the environment and the rest of what a started program has from its parent."""
+    for number, handle in enumerate(handles):
+        os.dup2(handle, number)
+    for handle in handles:
+        os.close(handle)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in request["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    os.sched_setscheduler(0, request["scheduler"], os.sched_param(0))
+    os.setpriority(os.PRIO_PROCESS, 0, request["priority"])
+    os.sched_setaffinity(0, request["cores"])
+    os.chdir(request["directory"])
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, request["module"].rpartition(".")[2].encode(), 0, 0, 0)
+    _set_streams(unbuffered="-u" in request["options"])
+    _set_path(request)
+    if request["environment"].keys() & {SHIFT_VARIABLE, AHEAD_VARIABLE}:  # which the clock has read at its import
+        for module in [name for name in sys.modules if name.partition(".")[0] in _PACKAGES]:
+            del sys.modules[module]
+    # As where it is the first to be imported, so that its classes are those of `__main__` and not of another copy.
+    sys.modules.pop(request["module"], None)
+
+
+def _set_streams(*, unbuffered: bool) -> None:
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    for number, name, errors in ((1, "stdout", "strict"), (2, "stderr", "backslashreplace")):
+        raw = open(number, "wb", buffering=0 if unbuffered else -1, closefd=False)  # noqa: SIM115 - as long as the process
+        by_line = name == "stderr" or os.isatty(number)
+        text = io.TextIOWrapper(raw, "utf-8", errors, line_buffering=by_line, write_through=unbuffered)
+        setattr(sys, name, text)
+        setattr(sys, f"__{name}__", text)
+
+
+def _set_path(request: dict[str, Any]) -> None:
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    first = [] if "-P" in request["options"] else [request["directory"]]
+    named = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:] = [*first, *named, *_INSTALLED]
+    sys.argv[:] = [request["module"], *request["arguments"]]
+    sys.orig_argv[:] = [sys.executable, *request["options"], "-m", *sys.argv]
+    invalidate_caches()
+
+
+def _import_all() -> None:
+    """Import all that programs of the console may need: no window's part, and nothing that a start would do."""
+    for package in map(import_module, _PACKAGES):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".panel" not in module.name:
+                import_module(module.name)
+
+
+def _serve() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     atexit.register(leave := _Exit())
-    for module in _IMPORTED:
-        import_module(module)
+    _import_all()
     gc.collect()
     gc.freeze()
-    forks = _Forks(socket.socket(fileno=int(sys.argv[1])))
-    arguments = forks.next_command()
-    if arguments is None:
-        return 0
-    from labconsole.cli.main import main
-
-    sys.argv[1:] = arguments
-    leave.code = main()
-    return leave.code
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    while True:
+        program = _next_program(requests)
+        if program is None:
+            os._exit(0)
+        request, handles = program
+        if request["session"]:
+            os.setsid()
+        if request["module"] not in _STARTS_NONE:
+            own_requests, leave.server = _own_server()
+            if leave.server is None:
+                for handle in (*handles, requests.detach()):
+                    os.close(handle)
+                requests = own_requests
+                continue
+            ForkingPopen.server, subprocess.Popen = leave.server, ForkingPopen  # type: ignore[misc]
+        _become(request, handles)
+        requests.send(str(os.getpid()).encode())
+        requests.close()
+        try:
+            runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+            leave.code = 0
+        except SystemExit as end:
+            if end.code is not None and not isinstance(end.code, int):
+                raise
+            leave.code = end.code or 0
+        return
 
 
 if __name__ == "__main__":
-    raise SystemExit(_serve())
+    _serve()

@@ -11,6 +11,7 @@ from typing import Any
 
 from labconsole.engine.launcher import ChildRole, RoleStart, role_task
 from labconsole.engine.protocol import encode_line
+from tests.helpers.forked_programs import programs_started
 
 NOWHERE = "/the-console-is-elsewhere"
 """It replaces each of the console's folders, so that a role that opens a path of the console finds nothing."""
@@ -44,7 +45,8 @@ class HostRole(ChildRole):
             "PYTHON_KEYRING_BACKEND": "host_keyring.Keyring",
             "ASKED_FOR": str(self.asked_for),
         }
-        super().__init__(start.name, cwd=folder, env=environment)
+        with programs_started():  # `shown` reads what the system shows of it
+            super().__init__(start.name, cwd=folder, env=environment)
         self.host = self.clock_domain = "elsewhere"
         self.send(encode_line(self._task(start)))
 

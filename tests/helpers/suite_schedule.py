@@ -65,11 +65,13 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the names of serial tests where the process that schedules finds them: it knows no marks.
 
-    Nightly tests get time.
+    Nightly tests get time, and programs that are started, not forked.
     """
     for item in items:
-        if item.get_closest_marker("nightly") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(NIGHTLY_LIMIT_S))
+        if item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.usefixtures("started_programs"))
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(NIGHTLY_LIMIT_S))
     if hasattr(config, "workerinput"):
         serial = [item.nodeid for item in items if item.get_closest_marker("serial")]
         _base(config).with_name(_SERIAL).write_text(json.dumps(serial), encoding="utf-8")

@@ -24,13 +24,8 @@ from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
 from tests.helpers.role_threads import RoleThreads
 
-CONSOLE_IN_THREADS = (
-    sys.executable,
-    "-c",
-    "import sys; from labconsole.cli.main import main; from tests.helpers.worker_threads import workers_in_threads\n"
-    "with workers_in_threads(): sys.exit(main())",
-)
-"""Start of the command line of a console whose workers and roles are threads of its one process."""
+CONSOLE_IN_THREADS = (sys.executable, "-m", "tests.helpers.console_in_threads")
+"""Start of the command line of a console whose workers, operations and roles are threads of its one process."""
 
 
 class WorkerThread(Worker):

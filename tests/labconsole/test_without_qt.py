@@ -123,7 +123,7 @@ def test_a_test_of_each_package_of_the_core_passes_without_qt(done: subprocess.C
 @pytest.mark.nightly
 def test_tests_of_the_core_pass_without_qt(tmp_path: Path) -> None:
     """What only these use and imports Qt within a function is a fault that the nightly set alone finds."""
-    assert_passed(_run("-m", "pytest", *pytest_arguments(tmp_path / "t", *MANY)), 900)
+    assert_passed(_run("-m", "pytest", *pytest_arguments(tmp_path / "t", *MANY)), 500)
 
 
 def test_gui_command_names_the_missing_package(done: subprocess.CompletedProcess[str]) -> None:

@@ -97,6 +97,7 @@ def test_a_canary_is_found_where_it_is() -> None:
     assert not _sings(_key_pem(PASSWORD))
 
 
+@pytest.mark.usefixtures("started_programs")
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo terminal is needed")
 @pytest.mark.usefixtures("world")
 def test_commands_do_not_leak_typed_secrets(own_home: Path, import_files: Path) -> None:
@@ -126,6 +127,7 @@ def test_commands_do_not_leak_typed_secrets(own_home: Path, import_files: Path) 
     _silent(own_home, import_files)
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_operations_do_not_leak_secrets(world: ThreeStates, own_home: Path, import_files: Path) -> None:
     entered = {"file-password": PASSWORD, "new-passphrase": PASSPHRASE, "new-passphrase-again": PASSPHRASE}
     parameters = {

@@ -33,7 +33,7 @@ from tests.labconsole_amqp.embedded_broker import RunningBroker
 
 
 @pytest.fixture
-def agents(forked_console: None) -> Iterator[Callable[..., Process]]:
+def agents() -> Iterator[Callable[..., Process]]:
     """Starts agents, which are stopped in the end; `threads` as that of `Process`."""
     with ExitStack() as stack:
 

@@ -37,7 +37,7 @@ class Owners:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory, forked_console: None) -> Iterator[Owners]:
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owners]:
     place = tmp_path_factory.mktemp("two")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")

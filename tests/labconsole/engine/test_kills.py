@@ -31,7 +31,11 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from tests.helpers.practice import TIMEOUT_S, Bench, profile_text, wait_until
 
-pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL"),
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("started_programs"),
+]
 
 
 def hits(few: int, many: int) -> pytest.MarkDecorator:

@@ -97,6 +97,7 @@ def test_a_destructive_action_runs_once_its_label_was_typed(thread_actions: Oper
     assert thread_actions.do(NAME, destroy=True, typed="my-label").outcome is Outcome.DONE
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_secrets_pass_through_the_pipe_alone(actions: Operations) -> None:
     process = actions.start(NAME, count=100, pause=0.01, secrets={"word": Secret("hunter2")})
     actions.pump_until(process, lambda: process.progress is not None)

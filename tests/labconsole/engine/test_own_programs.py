@@ -12,6 +12,8 @@ from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import Conversation, ask
 from tests.helpers.practice import Bench
 
+pytestmark = pytest.mark.usefixtures("started_programs")
+
 
 @pytest.fixture
 def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

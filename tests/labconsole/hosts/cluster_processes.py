@@ -18,9 +18,9 @@ from labconsole.clock import SHIFT_VARIABLE
 from labconsole.hosts.cluster_certificates import console_files, enrol
 from labconsole.hosts.cluster_tls import Member
 from labconsole.paths import HOME_VARIABLE
-from tests.helpers.forked_console import ForkedProcess, forked
 from tests.helpers.host_network import Loopback, Network
 from tests.helpers.signals import interruptible
+from tests.helpers.worker_threads import CONSOLE_IN_THREADS
 
 _START_S = 120.0
 CONSOLE = [sys.executable, "-m", "labconsole.cli.main"]
@@ -29,8 +29,7 @@ CONSOLE = [sys.executable, "-m", "labconsole.cli.main"]
 class Served:
     """A command that serves; its output is read to the end.
 
-    Its process is forked where the test uses `forked_console`, unless a command starts it or `forks` is false. Runs and
-    operations of a forked one are threads of it if `threads`.
+    `within`: a command that starts it. Its runs and operations are threads of it if `threads`.
     """
 
     def __init__(
@@ -39,14 +38,11 @@ class Served:
         *arguments: str,
         clock_shift: str = "",
         within: Sequence[str] = (),
-        forks: bool = True,
         threads: bool = False,
     ) -> None:
         environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
         self.arguments, self.within = arguments, within
-        process = forked(arguments, environment, threads=threads) if forks and not within else None
-        command = [*within, *CONSOLE, *arguments]
-        self.process: ForkedProcess | subprocess.Popen[str] = process or _started(command, environment)
+        self.process = _started([*within, *(CONSOLE_IN_THREADS if threads else CONSOLE), *arguments], environment)
         self._said: list[str] = []
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read)
@@ -114,14 +110,11 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
 
 
 class ClusterProcesses:
-    """A scheduler, and the agents that a test starts; `home` is the console's, `network` that of the hosts.
+    """A scheduler, and the agents that a test starts; `home` is the console's, `network` that of the hosts."""
 
-    `forks`: as that of `Served`.
-    """
-
-    def __init__(self, home: Path, network: Network, *, forks: bool = True) -> None:
+    def __init__(self, home: Path, network: Network) -> None:
         self.home = home
-        self._network, self._forks = network, forks
+        self._network = network
         self._port = str(_free_port())
         self.agents: list[Served] = []
         self.start_scheduler()
@@ -129,7 +122,7 @@ class ClusterProcesses:
     def start_scheduler(self) -> None:
         """Start the scheduler, where it was before if it was lost."""
         arguments = ("scheduler", "--host", self._network.console, "--port", self._port)
-        self.scheduler = Served(self.home, *arguments, forks=self._forks)
+        self.scheduler = Served(self.home, *arguments)
         self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
 
     def member(self) -> Member:
@@ -153,8 +146,7 @@ class ClusterProcesses:
         file, passphrase = map(str, enrolment)
         given = ("agent", file, "--passphrase-file", passphrase, "--scheduler", self.address, *arguments)
         within = *self._network.within(enrolment[0].stem), *within
-        home, forks = self.home / "agent", self._forks
-        self.agents.append(Served(home, *given, clock_shift=clock_shift, within=within, forks=forks))
+        self.agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift, within=within))
         return self.agents[-1]
 
     def joins(
@@ -193,9 +185,9 @@ def _free_port() -> int:
 
 
 @contextmanager
-def cluster(home: Path, network: Network | None = None, *, forks: bool = True) -> Iterator[ClusterProcesses]:
+def cluster(home: Path, network: Network | None = None) -> Iterator[ClusterProcesses]:
     """A cluster that ends with the block; None: on loopback."""
-    running = ClusterProcesses(home, network or Loopback(), forks=forks)
+    running = ClusterProcesses(home, network or Loopback())
     try:
         yield running
     finally:

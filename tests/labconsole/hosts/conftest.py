@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -15,11 +15,9 @@ from tests.labconsole.hosts.shared_cluster import SharedCluster
 
 
 @pytest.fixture(scope="session")
-def shared_cluster(
-    folder_resources: ExitStack, forking: Callable[[], None], tmp_path_factory: pytest.TempPathFactory
-) -> SharedCluster:
+def shared_cluster(folder_resources: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> SharedCluster:
     """The cluster that tests share, which may not have started yet."""
-    return SharedCluster(tmp_path_factory.mktemp("hosts") / "console", folder_resources, forking)
+    return SharedCluster(tmp_path_factory.mktemp("hosts") / "console", folder_resources)
 
 
 @pytest.fixture(scope="module", autouse=True)

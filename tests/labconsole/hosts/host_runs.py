@@ -12,6 +12,7 @@ import psutil
 from labconsole.hosts.cluster import Cluster
 from labconsole.model.placement import Placement
 from labconsole.store.records import RunDetail
+from tests.helpers.forked_programs import runs
 from tests.helpers.practice import Bench, campaign
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 
@@ -83,13 +84,11 @@ def pump_until_final(bench: Bench, run_id: int) -> None:
 def role_process(running: ClusterProcesses, host: str) -> psutil.Process:
     """The process of the role that runs on a host."""
     agent = running.agent(host)
-    (child,) = (
-        one for one in psutil.Process(agent.process.pid).children() if "labconsole.engine.role" in one.cmdline()
-    )
+    (child,) = (one for one in psutil.Process(agent.process.pid).children() if runs(one, "labconsole.engine.role"))
     return child
 
 
 def worker_process() -> psutil.Process:
     """The worker of the run in progress."""
-    (found,) = (one for one in psutil.Process().children() if "labconsole.engine.worker" in one.cmdline())
+    (found,) = (one for one in psutil.Process().children() if runs(one, "labconsole.engine.worker"))
     return found

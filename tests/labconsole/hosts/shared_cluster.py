@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,15 +13,14 @@ from tests.labconsole.hosts.host_runs import DRIFT_PPM, SHIFT_NS
 class SharedCluster:
     """One cluster for all tests of this folder that leave it as it was; `home` is that of its console."""
 
-    def __init__(self, home: Path, folder_resources: ExitStack, forking: Callable[[], None]) -> None:
+    def __init__(self, home: Path, folder_resources: ExitStack) -> None:
         self.home = home
-        self._folder_resources, self._forking = folder_resources, forking
+        self._folder_resources = folder_resources
         self._running: ClusterProcesses | None = None
 
     def start(self) -> ClusterProcesses:
         """The cluster, started unless it is running: the hosts alpha (tag obu) and beta, whose clock is another one."""
         if self._running is None:
-            self._forking()
             with practice_plugin_on_path():
                 running = self._folder_resources.enter_context(cluster(self.home))
                 self._folder_resources.callback(self._forget)

@@ -22,6 +22,7 @@ from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.store.records import RunStatus
 from tests.helpers.broken_connections import break_connections
+from tests.helpers.forked_programs import runs
 from tests.helpers.practice import STATIONS, Bench
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 from tests.labconsole.hosts.host_runs import submit
@@ -56,7 +57,7 @@ class Breaking:
         while not self._over.wait(BREAK_EVERY_S):
             with suppress(psutil.Error):
                 for child in psutil.Process().children():
-                    if "labconsole.engine.worker" in child.cmdline():
+                    if runs(child, "labconsole.engine.worker"):
                         self.broken += break_connections(child.pid, self._port)
 
 

@@ -179,9 +179,10 @@ def test_ctrl_c_is_the_regular_end_of_an_agent(running: ClusterProcesses, tmp_pa
     assert "eta has left the cluster" in agent.said
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_agents_join_again_without_their_enrolment_where_the_scheduler_comes_back(tmp_path: Path) -> None:
     """Scheduler and agent are started as at a terminal; no secret is in their arguments or output."""
-    with cluster(tmp_path / "console", forks=False) as found:
+    with cluster(tmp_path / "console") as found:
         agent = found.joins("alpha", tmp_path / "alpha")
         for served in (agent, found.scheduler):
             assert b"PRIVATE" not in Path(f"/proc/{served.process.pid}/cmdline").read_bytes()

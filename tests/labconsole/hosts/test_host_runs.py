@@ -146,6 +146,7 @@ def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, runn
     assert len(bench.numbers(run_id)) >= 500
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
@@ -158,6 +159,7 @@ def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: P
     assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
@@ -171,6 +173,7 @@ def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path
     assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(bench_of_processes: Bench, home: Path) -> None:
     bench = bench_of_processes
     planned = campaign(bench.folder, roles=2, count=100_000, rate=1000)

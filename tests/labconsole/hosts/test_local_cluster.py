@@ -42,6 +42,7 @@ def test_an_agent_that_exits_while_it_starts_is_reported(monkeypatch: pytest.Mon
         pass
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_the_secret_of_the_console_is_in_no_command_line_environment_file_or_log(
     console: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

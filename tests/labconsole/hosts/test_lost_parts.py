@@ -48,7 +48,7 @@ _SEED = 16
 
 
 @pytest.fixture
-def fragile(forked_console: None, tmp_path: Path) -> Iterator[ClusterProcesses]:
+def fragile(tmp_path: Path) -> Iterator[ClusterProcesses]:
     """A cluster with the host alpha for a test that breaks it."""
     with cluster(tmp_path / "console") as found:
         found.joins("alpha", tmp_path / "alpha")

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from cryptography import x509
 from pydantic import ValidationError
@@ -23,6 +22,7 @@ from labconsole_amqp.series import IDENTITIES_USED
 from labconsole_amqp.trial import messaging_run
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.messaging_run import connect_command
+from tests.helpers.forked_programs import own_children
 from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
 from tests.labconsole_amqp.lab import SHAPED, Lab, Outcome, ProcessLab
 from tests.labconsole_amqp.other_clients import PACED, cutting
@@ -63,11 +63,11 @@ class TestRuns:
         assert tls == ({None} if test == 1 else {"TLSv1.3"})
 
     def test_ends_are_processes_and_there_is_no_other(self, tmp_path: Path) -> None:
-        before = {child.pid for child in psutil.Process().children(recursive=True)}
+        before = own_children()
         lab = ProcessLab(tmp_path / "run")
         all_good(lab.run(broker="none", test=2, count=1_000), 1_000)
         assert lab.started == ["receiver-0", "sender-0"]
-        assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+        assert own_children() <= before
 
     @pytest.mark.parametrize("test", (1, 3))
     def test_the_preflight_names_the_other_end_and_no_broker(self, test: int, tmp_path: Path) -> None:

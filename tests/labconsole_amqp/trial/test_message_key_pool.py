@@ -6,7 +6,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from pydantic import ValidationError
 
@@ -25,6 +24,7 @@ from labconsole_amqp.trial.messaging_run import role_specs
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.payload import load_payload
+from tests.helpers.forked_programs import own_children
 from tests.labconsole_amqp.lab import Lab, ProcessLab
 from tests.labconsole_amqp.message_token import PIN, SIGNERS, SUCCESSOR
 from tests.labconsole_amqp.other_clients import inject, replaying
@@ -51,7 +51,7 @@ def test_each_message_is_signed_by_a_key_of_its_own(
     test: int, envelope: str, kind: KeyKind, count: int, lab: type[Lab], tmp_path: Path
 ) -> None:
     """Nightly: a pool in a sender's process; keys of a token in one are tested in CI in `test_token_message_keys`."""
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    before = own_children()
     settings = {"test": test, "envelope": envelope, "count": count, "sender_message_identity": SIGNERS[kind]}
     outcome = lab(tmp_path / "run", secrets={"pin office": PIN}).run(**POOL | NAMES | settings)
     all_good(outcome, count)
@@ -61,7 +61,7 @@ def test_each_message_is_signed_by_a_key_of_its_own(
     parts = sum(figures[f"key_{step}_time"] for step in ("load", "sign", "destroy"))
     assert parts < figures["sign_time"], "the steps in the token are a part of signing"
     assert outcome.column("key_uses", "seq").tolist() == list(range(count))
-    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before, "the token's process is over"
+    assert own_children() <= before, "the token's process is over"
     kept = {path.name: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
     assert b"message-keys.list" in kept["sender-0.spool"]
     assert not [name for name, octets in kept.items() if PIN.reveal().encode() in octets]

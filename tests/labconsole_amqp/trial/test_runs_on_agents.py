@@ -26,7 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(home: Path, forked_console: None) -> Iterator[ClusterProcesses]:
+def running(home: Path) -> Iterator[ClusterProcesses]:
     """Three hosts; the clocks of two differ from the console's, and one drifts."""
     with cluster(home) as found:
         found.joins("hub", home.parent / "hub", clock_shift=f"{77 * S}")

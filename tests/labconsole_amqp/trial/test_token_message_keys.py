@@ -6,7 +6,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from labconsole.security.secrets import Secret
@@ -15,6 +14,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.identities import RunIdentities
 from labconsole_amqp.trial.messaging_run import role_specs
+from tests.helpers.forked_programs import own_children
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
 from tests.labconsole_amqp.message_token import OTHER_KEY, PIN, SIGNERS
 from tests.labconsole_amqp.states import NAMES
@@ -38,13 +38,13 @@ def run(folder: Path, pin: Secret = PIN, lab: type[Lab] = Lab, **settings: Any) 
 def test_a_key_in_a_token_signs_messages(
     test: int, envelope: str, kind: KeyKind, lab: type[Lab], tmp_path: Path
 ) -> None:
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    before = own_children()
     outcome = run(tmp_path / "run", lab=lab, test=test, envelope=envelope, sender_message_identity=SIGNERS[kind])
     assert outcome.failure is None, outcome.failure
     figures = outcome.figures
     assert (figures["received"], figures["failed_verifications"], figures["lost"]) == (20, 0, 0)
     assert figures["sign_time"] > 0
-    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before, "the token's process is over"
+    assert own_children() <= before, "the token's process is over"
 
 
 RSA_SIGNER = SIGNERS[KeyKind.RSA_2048]

@@ -202,6 +202,7 @@ def profile(path: Path, settings: dict[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("started_programs")
 @pytest.mark.parametrize(
     ("prompted_mode", "reading_console"),
     [("sender", CONSOLE_IN_THREADS), pytest.param("receiver", PROCESSES, marks=pytest.mark.nightly)],

@@ -130,6 +130,7 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
 
 
+@pytest.mark.usefixtures("started_programs")  # the last successor is ready too late to be needed
 def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_work(
     tmp_path: Path,
 ) -> None:
@@ -228,7 +229,7 @@ def test_a_run_that_is_cancelled_while_the_pool_is_filled_keeps_the_keys(tmp_pat
         lab.until("keys_stored", 20)
         lab.cancel()
 
-    lab = LiveLab(tmp_path / "run", launcher=RoleThreads(), during=cancel)
+    lab = LiveLab(tmp_path / "run", during=cancel)
     outcome = lab.run(**P_256, pool_at_start=100_000)
     assert outcome.failure is None
     assert not outcome.events_named("killed") and not outcome.events_named("T0")

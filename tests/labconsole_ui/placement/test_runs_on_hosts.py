@@ -39,7 +39,7 @@ def console_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(console_home: Path, forked_console: None) -> Iterator[ClusterProcesses]:
+def running(console_home: Path) -> Iterator[ClusterProcesses]:
     """Three hosts; the clocks of two differ from the console's."""
     with cluster(console_home) as found:
         found.joins("hub", console_home.parent / "hub", clock_shift=f"{77 * S}")

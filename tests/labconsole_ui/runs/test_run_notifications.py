@@ -20,6 +20,7 @@ from labconsole_ui.runs.run_notifications import LaunchedRuns
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
 from labconsole_ui.widgets.message_bar import Message, Tone
+from tests.helpers.forked_programs import runs
 from tests.helpers.pages import opened_trial
 from tests.labconsole_amqp.embedded_broker import serving
 from tests.labconsole_ui.campaigns import KIND, campaign, endless
@@ -116,7 +117,7 @@ def test_killed_run_is_reported_and_its_samples_are_stored(qtbot: QtBot, window:
     (run_id,) = queue.submit(endless())
     qtbot.waitUntil(lambda: queue.items[0].done > 0)
     qtbot.wait(600)
-    (worker,) = [child for child in psutil.Process().children() if "labconsole.engine.worker" in child.cmdline()]
+    (worker,) = [child for child in psutil.Process().children() if runs(child, "labconsole.engine.worker")]
     with qtbot.waitSignal(window.services.bridge.finished):
         worker.kill()
     (entry,) = window.messages.entries()

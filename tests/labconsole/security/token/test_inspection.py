@@ -18,6 +18,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.inspection import Inspection, inspect_token
 from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapMechanism
+from tests.helpers.forked_programs import runs
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses a FIFO")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="sees in /proc which libraries a process has loaded")
@@ -90,6 +91,7 @@ def test_a_module_that_hangs_is_ended(hanging: TokenConfiguration, pin: Secret) 
     assert _inspecting() == [], "its process is gone"
 
 
+@pytest.mark.usefixtures("started_programs")
 @linux_only
 def test_a_module_crash_is_reported_and_the_pin_is_not_an_argument(hanging: TokenConfiguration, pin: Secret) -> None:
     """The process that hangs in the module is sent what a crash would send."""
@@ -122,7 +124,7 @@ def test_a_module_that_hangs_exits_with_its_parent(hanging: TokenConfiguration) 
 
 def _inspecting(parent: psutil.Process | None = None) -> list[psutil.Process]:
     children = (parent or psutil.Process()).children()
-    return [child for child in children if "labconsole.security.token.cryptoki.inspection_process" in child.cmdline()]
+    return [child for child in children if runs(child, "labconsole.security.token.cryptoki.inspection_process")]
 
 
 def _waiting_for(hanging: TokenConfiguration, parent: psutil.Process | None = None) -> psutil.Process:

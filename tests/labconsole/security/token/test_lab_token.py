@@ -142,6 +142,7 @@ def watched_children() -> Iterator[list[str]]:
         watcher.join()
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_a_pin_is_in_no_argument_no_output_and_no_file_but_its_own(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

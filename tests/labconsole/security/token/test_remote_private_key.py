@@ -178,6 +178,7 @@ def test_missing_tokens_and_keys_are_reported(labels: dict[KeyKind, str], pin: S
         pass  # and a right PIN clears the count of wrong ones
 
 
+@pytest.mark.usefixtures("started_programs")
 def test_a_closed_key_signs_no_more_and_its_process_is_gone(labels: dict[KeyKind, str], pin: Secret) -> None:
     before = set(psutil.Process().children())
     with opened_token_key(TOKEN, labels[KeyKind.P_256], pin) as key:

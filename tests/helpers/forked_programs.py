@@ -1,0 +1,210 @@
+"""Programs of the console that tests start are forked from a process that has imported them: real ones, in 20 ms.
+
+Importing takes 0.4 to 2 s of CPU, and the suite starts hundreds. A forked program has parent, arguments, environment,
+handles, session, signals and exit code as a started one; its command line and environment as `ps` shows them, its first
+memory and its imports differ. Where these are tested, and in the nightly set, programs are started
+(`started_programs`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import psutil
+
+_ROOT = str(Path(__file__).parents[2])
+_THREADS = "tests.helpers.console_in_threads"
+_READ_AT_START = ("LD_", "MALLOC_", "GLIBC_", "OPENSSL_", "LC_", "LANG", "TZ", "PYTHON")
+"""What begins the names of variables that a program reads when it starts, or libraries when they are loaded."""
+_READ_LATER = frozenset(
+    {
+        "PYTHONPATH",  # given to the forked program
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONPYCACHEPREFIX",
+        "PYTHONUNBUFFERED",
+        "PYTHON_KEYRING_BACKEND",
+    }
+)
+_AT_START = dict(os.environ)
+_COUNTER = str(Path(__file__).parent / "counted_starts")
+_PR_SET_CHILD_SUBREAPER = 36
+_SIGNATURE = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
+
+
+class ForkServer:
+    """The way to a process that programs are forked from."""
+
+    def __init__(self, requests: socket.socket, pid: int) -> None:
+        self.pid = pid
+        self._requests = requests
+        self._turn = threading.Lock()
+
+    @classmethod
+    def start(cls) -> ForkServer:
+        """Start one, which imports while this process does something else."""
+        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        with theirs:
+            command = [sys.executable, "-P", "-m", "tests.helpers.forking_process", str(theirs.fileno())]
+            handles = (
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_DUP2, theirs.fileno(), theirs.fileno()),  # which lets the program have it
+            )
+            pid = os.posix_spawn(sys.executable, command, environment, file_actions=handles)
+        return cls(mine, pid)
+
+    def fork(self, request: Mapping[str, Any], handles: Sequence[int]) -> int:
+        """Have a program forked, which becomes a child of this process; returns its id.
+
+        A process whose parent has exited becomes a child of the nearest ancestor that adopts such ones, which this
+        process does in the meantime.
+        """
+        with self._turn:
+            before = _children()
+            with _adopting():
+                socket.send_fds(self._requests, [json.dumps(request).encode()], handles)
+                pid = int(self._requests.recv(20))
+            for other in _children() - before - {pid}:
+                _wait_if_older(other, pid)
+        return pid
+
+    def close(self) -> None:
+        """End the process; programs that were forked are children of this one, and go on."""
+        self._requests.close()
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+@contextmanager
+def _adopting() -> Iterator[None]:
+    """Processes whose parent exits in the block become children of this one."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def _wait_if_older(child: int, forked: int) -> None:
+    """Wait for the end of a process that was adopted with the forked one: no other code of this process does."""
+    with suppress(psutil.NoSuchProcess):
+        if psutil.Process(child).create_time() < psutil.Process(forked).create_time():
+            threading.Thread(target=os.waitpid, args=(child, 0), name=f"wait-for-{child}", daemon=True).start()
+
+
+def _children() -> set[int]:
+    threads = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for thread in threads for pid in thread.read_text().split()}
+
+
+class ForkingPopen(subprocess.Popen[Any]):
+    """`subprocess.Popen` that has the console's programs forked."""
+
+    server: ClassVar[ForkServer | None] = None
+    """Started when a first program is to be forked."""
+    forks: ClassVar[bool] = True
+
+    def _execute_child(self, *arguments: Any) -> None:
+        call = _SIGNATURE.bind(self, *arguments).arguments
+        request = _request(call) if self.forks else None
+        if request is None:
+            super()._execute_child(*arguments)  # type: ignore[misc]
+            return
+        if ForkingPopen.server is None:
+            ForkingPopen.server = ForkServer.start()
+        ends = [call[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")]
+        handles = [number if end == -1 else end for number, end in enumerate((ends[0], ends[3], ends[5]))]
+        self.pid = ForkingPopen.server.fork(request, handles)
+        self._child_created = True
+        self._close_pipe_fds(*ends)  # type: ignore[attr-defined]
+
+
+def _request(call: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The request for what a call of Popen starts; None: it has to be started."""
+    unusual = call["executable"], call["preexec_fn"], call["shell"], call["pass_fds"]
+    if any(unusual) or not isinstance(call["args"], list | tuple):
+        return None
+    program, *words = map(str, call["args"])
+    options = [*itertools.takewhile(("-P", "-u").__contains__, words)]
+    if program != sys.executable or words[len(options) : len(options) + 1] != ["-m"]:
+        return None
+    module, *rest = words[len(options) + 1 :]
+    environment = dict(os.environ if call["env"] is None else call["env"])
+    if not (module.startswith("labconsole.") or module == _THREADS) or _starts_otherwise(environment):
+        return None
+    if rest[:1] == ["gui"]:  # Qt is not imported before a fork
+        return None
+    return {
+        "module": module,
+        "options": options,
+        "arguments": rest,
+        "environment": environment,
+        "directory": os.fspath(call["cwd"] or Path.cwd()),
+        "session": call["start_new_session"],
+        "ignored": [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN],
+        "cores": [*os.sched_getaffinity(0)],
+        "scheduler": os.sched_getscheduler(0),
+        "priority": os.getpriority(os.PRIO_PROCESS, threading.get_native_id()),
+    }
+
+
+def _starts_otherwise(environment: Mapping[str, str]) -> bool:
+    """Whether a program with this environment would start in another way than those that are forked."""
+    names = {name for name in {*environment, *os.environ} if name.startswith(_READ_AT_START)} - _READ_LATER
+    if any(environment.get(name) != _AT_START.get(name) for name in names):
+        return True
+    paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", _COUNTER, _ROOT)]
+    return any(Path(path, name).exists() for path in paths for name in ("sitecustomize.py", "labconsole"))
+
+
+def runs(process: psutil.Process, module: str) -> bool:
+    """Whether a process, forked or started, runs this module of the console."""
+    return module in process.cmdline() or process.name() == module.rpartition(".")[2][:15]
+
+
+def own_children() -> set[int]:
+    """The ids of all processes below this one, without that which programs are forked from."""
+    server = ForkingPopen.server
+    return {child.pid for child in psutil.Process().children(recursive=True)} - ({server.pid} if server else set())
+
+
+@contextmanager
+def programs_forked() -> Iterator[None]:
+    """Programs of the console that this process starts in the block are forked, where the system can (Linux)."""
+    if sys.platform != "linux":
+        yield
+        return
+    started = subprocess.Popen
+    subprocess.Popen = ForkingPopen  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        subprocess.Popen = started  # type: ignore[misc]
+        if ForkingPopen.server is not None:
+            ForkingPopen.server.close()
+            ForkingPopen.server = None
+
+
+@contextmanager
+def programs_started() -> Iterator[None]:
+    """Programs of the console are started in the block."""
+    before, ForkingPopen.forks = ForkingPopen.forks, False
+    try:
+        yield
+    finally:
+        ForkingPopen.forks = before
