@@ -23,6 +23,7 @@ from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.run.run_view import RunView
+from tests.helpers.forked_programs import ForkingPopen
 from tests.helpers.signals import frozen
 from tests.labconsole_ui.views.conftest import StoredRuns
 
@@ -31,7 +32,8 @@ LONG_MS = 60_000
 
 
 def children() -> list[psutil.Process]:
-    return psutil.Process().children()
+    server = ForkingPopen.server
+    return [child for child in psutil.Process().children() if server is None or child.pid != server.pid]
 
 
 def started() -> list[psutil.Process]:
