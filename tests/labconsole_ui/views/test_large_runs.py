@@ -103,6 +103,7 @@ def test_a_reader_that_is_closed_ends_its_process(
     assert children() == []
 
 
+@pytest.mark.usefixtures("started_programs")
 @pytest.mark.parametrize("view", ["run", "comparison"])
 def test_no_process_outlives_its_view(
     qtbot: QtBot,
