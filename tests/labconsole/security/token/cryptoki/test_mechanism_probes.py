@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki import mechanism_probes
 from labconsole.security.token.cryptoki.key_pairs import generate
-from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping, threads_safe
+from labconsole.security.token.cryptoki.mechanism_probes import mechanism_for, probe_wrapping, threads_safe
 from labconsole.security.token.cryptoki.module import load_module
 from labconsole.security.token.cryptoki.opening import Token, find_token, open_token
 from labconsole.security.token.cryptoki.wrapping import make_wrapper
@@ -27,6 +28,7 @@ from labconsole.security.token.mechanisms import (
     WrapMechanism,
     WrapProbe,
     choose_mechanism,
+    probed_kind,
 )
 from tests.helpers.kryoptic_token import make_kryoptic_token
 
@@ -92,6 +94,21 @@ def test_a_number_that_does_not_wrap_is_refused(configuration: TokenConfiguratio
         TokenConfiguration.model_validate({**configuration.model_dump(), "wrap_mechanisms": [0x1082]})
 
 
+@pytest.mark.parametrize("kind", [KeyKind.P_256, KeyKind.RSA_3072])
+def test_keys_of_the_asked_kind_alone_are_generated_for_a_choice(
+    session: pkcs11.Session, monkeypatch: pytest.MonkeyPatch, kind: KeyKind
+) -> None:
+    """A pool of P-256 keys does not wait for the RSA key of a slow token."""
+    generated: set[KeyKind] = set()
+    monkeypatch.setattr(
+        mechanism_probes,
+        "generate",
+        lambda session, kind, **options: (generated.add(kind), generate(session, kind, **options))[1],
+    )
+    assert mechanism_for(session, kind) is KEY_WRAP_PAD
+    assert generated == {probed_kind(kind)}
+
+
 def test_nothing_of_a_probe_stays_in_the_token(session: pkcs11.Session) -> None:
     probe_wrapping(session)
     assert list(session.get_objects()) == []
@@ -109,7 +126,7 @@ def test_nss_pads_0x210a_as_pkcs7_and_wraps_rsa_keys_alone(nss: Token) -> None:
     assert padding.detail == "p-256: TemplateIncomplete"
     assert choose_mechanism(probes.values(), KeyKind.RSA_3072) is KEY_WRAP_PAD
     with pytest.raises(MechanismMissingError, match="KEY_WRAP_PAD carries rsa-2048 keys"):
-        choose_mechanism(probes.values(), KeyKind.P_256)
+        mechanism_for(nss.session(), KeyKind.P_256)
 
 
 def test_without_login_no_mechanism_is_testable(configuration: TokenConfiguration) -> None:
