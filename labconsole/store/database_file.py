@@ -145,6 +145,28 @@ def _shared_engine() -> Engine:
     return engine
 
 
+def create_tables(connection: Connection, tables: MetaData) -> None:
+    """Create all these tables with their indexes, in a database that has none of them."""
+    for statement in _create_statements(tables):
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _create_statements(tables: MetaData) -> tuple[str, ...]:
+    """Compiled once a process, since this takes 10 ms for each new database, and to execute them 2 ms."""
+    from sqlalchemy.schema import CreateIndex, CreateTable
+
+    dialect = _shared_engine().dialect
+    return tuple(
+        str(element.compile(dialect=dialect))
+        for table in tables.sorted_tables
+        for element in (
+            CreateTable(table),
+            *map(CreateIndex, sorted(table.indexes, key=lambda index: index.name or "")),
+        )
+    )
+
+
 def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
     """A plain read-only connection to a file of this kind and of this version.
 
@@ -309,7 +331,7 @@ def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:
         with closing(core_connection(raw, "BEGIN IMMEDIATE")) as connection, connection.begin():
             if not version:
                 tables = kind.metadata() if callable(kind.metadata) else kind.metadata
-                tables.create_all(connection, checkfirst=False)
+                create_tables(connection, tables)
                 connection.exec_driver_sql(f"PRAGMA application_id = {kind.application_id}")
             else:
                 for step in range(version + 1, kind.version + 1):
