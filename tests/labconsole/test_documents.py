@@ -18,6 +18,7 @@ from pathlib import Path
 from labconsole import __version__
 from labconsole.cli.arguments import command_parser
 from labconsole.documentation import Documentation, anchor_of
+from labconsole.model.plugin import Plugins
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -97,10 +98,15 @@ def test_commands_in_listings_are_accepted() -> None:
     assert refused == []
 
 
-@cache
-def parser_for(words: tuple[str, ...]) -> argparse.ArgumentParser:
+GROUPS = {"hsm", *(group for plugin in Plugins.discover().providers for group in plugin.command_groups)}
+
+
+def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for commands that begin with these words: building one takes longer than parsing with it."""
-    return command_parser(words)
+    return built_parser(tuple(words[: 2 if words[:1] and words[0] in GROUPS else 1]))
+
+
+built_parser = cache(command_parser)
 
 
 def refusal(command: str) -> str:
@@ -108,7 +114,7 @@ def refusal(command: str) -> str:
     words = shlex.split(command)[1:]
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
-        parser_for(tuple(words[:2])).parse_args(words)
+        parser_for(words).parse_args(words)
     return errors.getvalue()
 
 
@@ -134,7 +140,7 @@ def test_commands_in_the_text_are_there_with_their_options() -> None:
 
 def parser_of(words: Sequence[str]) -> argparse.ArgumentParser | None:
     """The parser of the command that the words begin with; the one of its group where the command is a placeholder."""
-    parser = parser_for(tuple(words[:2]))
+    parser = parser_for(words)
     for word in words:
         inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         if not inner or PLACEHOLDER.match(word):
