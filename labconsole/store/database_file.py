@@ -157,14 +157,12 @@ def _create_statements(tables: MetaData) -> tuple[str, ...]:
     from sqlalchemy.schema import CreateIndex, CreateTable
 
     dialect = _shared_engine().dialect
-    return tuple(
-        str(element.compile(dialect=dialect))
-        for table in tables.sorted_tables
-        for element in (
-            CreateTable(table),
-            *map(CreateIndex, sorted(table.indexes, key=lambda index: index.name or "")),
-        )
-    )
+    statements: list[str] = []
+    for table in tables.sorted_tables:
+        statements.append(str(CreateTable(table).compile(dialect=dialect)))
+        indexes = sorted(table.indexes, key=lambda index: index.name or "")
+        statements += [str(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
+    return tuple(statements)
 
 
 def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
