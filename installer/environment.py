@@ -84,6 +84,13 @@ class Environment:
         say("the environment is complete.")
 
     def _has_pip(self) -> bool:
+        """Whether pip is there and complete: its RECORD is what an installation writes last.
+
+        Without one, pip can still be that of the system: Python is asked, which takes half a second.
+        """
+        packages = "Lib/site-packages" if os.name == "nt" else "lib/python*/site-packages"
+        if any(self.path.glob(f"{packages}/pip-*.dist-info/RECORD")):
+            return True
         return subprocess.run([self.python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
 
     def _make(self) -> None:

@@ -145,6 +145,26 @@ def _shared_engine() -> Engine:
     return engine
 
 
+def create_tables(connection: Connection, tables: MetaData) -> None:
+    """Create all these tables with their indexes, in a database that has none of them."""
+    for statement in _create_statements(tables):
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _create_statements(tables: MetaData) -> tuple[str, ...]:
+    """Compiled once a process, since this takes 10 ms for each new database, and to execute them 2 ms."""
+    from sqlalchemy.schema import CreateIndex, CreateTable
+
+    dialect = _shared_engine().dialect
+    statements: list[str] = []
+    for table in tables.sorted_tables:
+        statements.append(str(CreateTable(table).compile(dialect=dialect)))
+        indexes = sorted(table.indexes, key=lambda index: index.name or "")
+        statements += [str(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
+    return tuple(statements)
+
+
 def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
     """A plain read-only connection to a file of this kind and of this version.
 
@@ -309,7 +329,7 @@ def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:
         with closing(core_connection(raw, "BEGIN IMMEDIATE")) as connection, connection.begin():
             if not version:
                 tables = kind.metadata() if callable(kind.metadata) else kind.metadata
-                tables.create_all(connection, checkfirst=False)
+                create_tables(connection, tables)
                 connection.exec_driver_sql(f"PRAGMA application_id = {kind.application_id}")
             else:
                 for step in range(version + 1, kind.version + 1):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from labconsole.processes import Owner, is_alive
 from labconsole.store.backup_files import APPLICATION_ID, VERSION
-from labconsole.store.database_file import DatabaseKind, core_connection
+from labconsole.store.database_file import DatabaseKind, core_connection, create_tables
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence.sealing import seal_unsealed
 
@@ -33,7 +33,7 @@ def scratch_database() -> Iterator[Connection]:
     """An empty run database in memory, for as long as the block takes."""
     raw = sqlite3.connect(":memory:", isolation_level=None)
     with closing(raw), closing(core_connection(raw, "BEGIN")) as connection, connection.begin():
-        _tables().create_all(connection, checkfirst=False)
+        create_tables(connection, _tables())
         yield connection
 
 

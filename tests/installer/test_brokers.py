@@ -158,8 +158,8 @@ def test_rabbitmq_is_restarted_in_mid_run_killed_and_replaced(folder: Path, lab_
         send_all(Sender(connection, "/amq/queue/second"), durable, 5)
 
     def restart() -> None:
-        stopped = call(*place, "stop")
-        assert (stopped.returncode, stopped.stdout) == (0, "RabbitMQ has stopped.\n")
+        stopped = perform(*place, "stop")
+        assert (stopped.code, stopped.out) == (0, "RabbitMQ has stopped.\n")
         assert of_folder(folder) == []
         assert perform(*place, "status").code == 3
         assert perform(*place, "stop").code == 0

@@ -9,12 +9,24 @@ from pathlib import Path
 import pytest
 
 from labconsole.paths import pki_dir
+from labconsole.security import key_files
 from labconsole.security.pki.store import PkiStore
+from labconsole_certificates.operations import export_formats
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from tests.labconsole_certificates.exchange.two_consoles import make_consoles
 from tests.labconsole_certificates.three_states import ThreeStates
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passphrases and passwords of files take 2,048 rounds in this process, where 600,000 take 0.2 s or 0.6 s each.
+
+    That files have 600,000 is judged by `test_key_files.py` and `test_export_formats.py`.
+    """
+    monkeypatch.setattr(key_files, "ROUNDS", 2048)
+    monkeypatch.setattr(export_formats, "_ROUNDS", 2048)
 
 
 @pytest.fixture(scope="session")

@@ -107,6 +107,11 @@ class WrapProbe:
 _PREFERRED = (WrapMechanism.KEY_WRAP_KWP, WrapMechanism.KEY_WRAP_PAD, WrapMechanism.KEY_WRAP)
 
 
+def probed_kind(kind: KeyKind) -> KeyKind:
+    """The kind of the keys that are probed for keys of `kind`."""
+    return KeyKind.P_256 if kind is KeyKind.P_256 else KeyKind.RSA_2048
+
+
 def choose_mechanism(probes: Iterable[WrapProbe], kind: KeyKind) -> WrapMechanism:
     """The first mechanism that wraps keys of `kind` and refuses a changed one.
 
@@ -118,7 +123,7 @@ def choose_mechanism(probes: Iterable[WrapProbe], kind: KeyKind) -> WrapMechanis
         MechanismMissingError: there is none; the sentence names the module's mechanisms.
     """
     by_mechanism = {probe.mechanism: probe for probe in probes}
-    tried = KeyKind.P_256 if kind is KeyKind.P_256 else KeyKind.RSA_2048
+    tried = probed_kind(kind)
     named = tuple(mechanism for mechanism in by_mechanism if mechanism not in _PREFERRED)
     for mechanism in (*named, *_PREFERRED):
         probe = by_mechanism.get(mechanism)

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.security.token.cryptoki.key_pairs import generate
-from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
+from labconsole.security.token.cryptoki.mechanism_probes import mechanism_for
 from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.wrapping import Wrapper, find_wrapper, make_wrapper
 from labconsole.security.token.errors import KeyMissingError, TokenError
-from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.device.emulation import Device, DeviceOperation
 from labconsole_keypool.store.key_records import NewKey, WrapperKey
 from labconsole_keypool.store.key_store import KeyStore
@@ -158,7 +158,7 @@ class Generator:
 
     def _new_row(self) -> WrapperKey:
         if self._mechanism is None:
-            self._mechanism = choose_mechanism(probe_wrapping(self._session, self._token.wrap_mechanisms), self._kind)
+            self._mechanism = mechanism_for(self._session, self._kind, self._token.wrap_mechanisms)
         serial = self._token.identity.serial
         return self._store.new_wrapper(serial, self._kind, self._mechanism, self._keys_per_wrapper)
 

@@ -21,11 +21,11 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.security.token.cryptoki.key_pairs import KeyPair, generate
-from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
+from labconsole.security.token.cryptoki.mechanism_probes import mechanism_for
 from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
 from labconsole.security.token.cryptoki.wrapping import Wrapper, make_wrapper
-from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.device.emulation import Device, DeviceOperation
 from labconsole_keypool.measuring.step_times_parameters import (
     DONE_CHANNEL,
@@ -63,7 +63,7 @@ class StepKeys:
         session = token.session()
         mechanism = WrapMechanism.KEY_WRAP
         if wrapping:
-            mechanism = choose_mechanism(probe_wrapping(session, token.wrap_mechanisms), kind)
+            mechanism = mechanism_for(session, kind, token.wrap_mechanisms)
         wrapper = make_wrapper(session, f"step-times {secrets.token_hex(8)}", mechanism, stored=False)
         return cls(kind, device, wrapper, observations)
 

@@ -24,6 +24,11 @@ from tests.helpers.x509_keys import key_of
 PASSWORD = Secret("correct horse 馬")
 
 
+@pytest.fixture(autouse=True)
+def few_rounds() -> None:
+    """None here: the rounds are what is judged."""
+
+
 @pytest.fixture(scope="module")
 def root() -> Issuer:
     return new_authority("State A Root")

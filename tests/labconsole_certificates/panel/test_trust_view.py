@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QGuiApplication, QImage
 from pytestqt.qtbot import QtBot
 
 from labconsole.paths import pki_dir
@@ -44,6 +44,13 @@ def click_cell(lab: Lab, view: TrustView, row: int, column: int) -> None:
     """Click the middle of a cell."""
     place = view.grid.cell_area(row, column).center().toPoint()
     lab.qtbot.mouseClick(view.grid.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def view_on_screen(window: MainWindow, view: TrustView) -> QImage:
+    """The matrix as the screen shows it."""
+    viewport = view.grid.viewport()
+    area = QRect(viewport.mapTo(window, QPoint()), viewport.size())
+    return window.screen().grabWindow(window.winId()).toImage().copy(area)
 
 
 @pytest.fixture
@@ -189,6 +196,10 @@ def test_forty_states_are_drawn_and_navigated_without_blocking_the_window(
     bars = (view.grid.horizontalScrollBar(), view.grid.verticalScrollBar())
     assert [bar.maximum() for bar in bars] == [0, 0]  # all of it was drawn each time
     assert view.cause.title.text().startswith("State 39 → State 40")
+    shown = view_on_screen(window, view)
+    view.grid.viewport().update()
+    qtbot.wait(1)
+    assert view_on_screen(window, view) == shown, "what is painted by cells looks as if all had been painted at once"
 
 
 def test_bundle_with_another_domain_is_imported_only_once_that_is_confirmed(

@@ -28,7 +28,14 @@ from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.cryptoki.wrapping import Wrapper, WrappingKey, wrap_with
 from labconsole.security.token.errors import MechanismMissingError, TokenError
-from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+from labconsole.security.token.mechanisms import (
+    KeyKind,
+    WrapBehaviour,
+    WrapMechanism,
+    WrapProbe,
+    choose_mechanism,
+    probed_kind,
+)
 
 _KEY = bytes(range(32))
 _VALUES = (bytes.fromhex("00112233445566778899AABBCCDDEEFF000102030405060708090A0B0C0D0E0F"), bytes(range(20)))
@@ -120,10 +127,27 @@ _KEYS_PER_THREAD = 10
 _SIGNATURES_PER_KEY = 5
 
 
-def probe_wrapping(session: Session, named: Sequence[WrapMechanism] = ()) -> tuple[WrapProbe, ...]:
+def mechanism_for(session: Session, kind: KeyKind, named: Sequence[WrapMechanism] = ()) -> WrapMechanism:
+    """The mechanism that `choose_mechanism` takes for keys of `kind`, probed with keys of this kind alone.
+
+    For P-256 this takes some 30 ms: no RSA key is generated.
+
+    Raises:
+        MechanismMissingError: there is none; all kinds were then probed, since the sentence names what is carried.
+        TokenError: as `probe_wrapping`.
+    """
+    try:
+        return choose_mechanism(probe_wrapping(session, named, (probed_kind(kind),)), kind)
+    except MechanismMissingError:
+        return choose_mechanism(probe_wrapping(session, named), kind)
+
+
+def probe_wrapping(
+    session: Session, named: Sequence[WrapMechanism] = (), kinds: Sequence[KeyKind] = _KINDS
+) -> tuple[WrapProbe, ...]:
     """The results of every wrap mechanism, and first of the `named` ones of the token's configuration.
 
-    Known values are wrapped under a known key, then real keys there and back, and changed ones.
+    Known values are wrapped under a known key, then real keys of `kinds` there and back, and changed ones.
 
     All keys are session objects that are destroyed afterwards. Takes the time of one RSA-2048 key generation or two,
     and some 50 ms. Without a login nothing can be tested.
@@ -136,7 +160,7 @@ def probe_wrapping(session: Session, named: Sequence[WrapMechanism] = ()) -> tup
         offered = {int(mechanism) for mechanism in token.slot.get_mechanisms()}
         known = import_known(session, made)
         key = _wrapping_key(session, made)
-        pairs = () if key is None else _pairs(session, known, made)
+        pairs = () if key is None else _pairs(session, kinds, known, made)
         return tuple(
             _probe(mechanism, known, key, pairs)
             if mechanism in offered
@@ -190,10 +214,12 @@ def _wrapping_key(session: Session, made: ExitStack) -> WrappingKey | None:
     return cast(WrappingKey, key)
 
 
-def _pairs(session: Session, known: KnownObjects | None, made: ExitStack) -> tuple[KeyPair, ...]:
-    """A key pair of each kind that the token makes; the RSA key shows whether a module pads."""
+def _pairs(
+    session: Session, kinds: Sequence[KeyKind], known: KnownObjects | None, made: ExitStack
+) -> tuple[KeyPair, ...]:
+    """A key pair of each of these kinds that the token makes; the RSA key shows whether a module pads."""
     pairs = []
-    for kind in _KINDS:
+    for kind in kinds:
         with suppress(TokenError):
             pair = _pair(session, kind, known)
             made.callback(pair.destroy)

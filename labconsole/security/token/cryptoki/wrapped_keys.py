@@ -11,10 +11,10 @@ from pkcs11 import Session
 
 from labconsole.clock import now_ns
 from labconsole.security.token.cryptoki.key_pairs import generate
-from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
+from labconsole.security.token.cryptoki.mechanism_probes import mechanism_for
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
 from labconsole.security.token.cryptoki.wrapping import make_wrapper
-from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class WrappedKeys:
             TokenError: it is full or gone.
         """
         self._session, self._kind = session, kind
-        mechanism = choose_mechanism(probe_wrapping(session, named), kind)
+        mechanism = mechanism_for(session, kind, named)
         self._wrapper = make_wrapper(session, f"wrapper {token_hex(8)}", mechanism, stored=False)
 
     def generate(self) -> WrappedKey:

@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from labconsole.errors import UserError
 from labconsole.output.report.document import Document, Paragraph, Section
-from labconsole.output.report.pdf import ARCHIVAL, write_pdf
+from labconsole.output.report.pdf import ARCHIVAL, PdfResult, write_pdf
 from labconsole.output.report.signing import SignatureDetails, is_pkcs12, sign_pdf, signer_from_pem, signer_from_pkcs12
 from labconsole.security.key_files import save_private_key
 from labconsole.security.private_files import write_private
@@ -28,6 +28,7 @@ from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, NOT_YET_VALID, VALID, certify
 from tests.helpers.pdfsig import pdfsig
+from tests.helpers.x509_keys import key_of
 
 SECRET = Secret("correct horse")
 DOCUMENT = Document(
@@ -50,19 +51,29 @@ def authority() -> Issuer:
 Files = Callable[..., tuple[Path, Path]]
 
 
+def write_files(folder: Path, authority: Issuer, validity: Validity = VALID) -> tuple[Path, Path]:
+    """An encrypted key and the chain of its certificate, in `folder`."""
+    key = key_of(KeyType.RSA_2048)
+    certificate = certify(authority, "state-a", key.public_key(), validity=validity)
+    save_private_key(folder / "key.pem", key, SECRET)
+    chain = certificate.public_bytes(Encoding.PEM) + authority.certificate.public_bytes(Encoding.PEM)
+    (folder / "chain.pem").write_bytes(chain)
+    return folder / "key.pem", folder / "chain.pem"
+
+
 @pytest.fixture
 def files(authority: Issuer, tmp_path: Path) -> Files:
     """Writes an encrypted key and the chain of its certificate."""
+    return partial(write_files, tmp_path, authority)
 
-    def write(validity: Validity = VALID) -> tuple[Path, Path]:
-        key = generate(KeyType.RSA_2048)
-        certificate = certify(authority, "state-a", key.public_key(), validity=validity)
-        save_private_key(tmp_path / "key.pem", key, SECRET)
-        chain = certificate.public_bytes(Encoding.PEM) + authority.certificate.public_bytes(Encoding.PEM)
-        (tmp_path / "chain.pem").write_bytes(chain)
-        return tmp_path / "key.pem", tmp_path / "chain.pem"
 
-    return write
+@pytest.fixture(scope="module")
+def signed(authority: Issuer, tmp_path_factory: pytest.TempPathFactory) -> PdfResult:
+    """The document, signed; not to be changed."""
+    folder = tmp_path_factory.mktemp("signed")
+    signer = signer_from_pem(*write_files(folder, authority), SECRET)
+    sign = partial(sign_pdf, signer=signer, details=SignatureDetails("Result of the trial", "Kuala Lumpur"))
+    return write_pdf(DOCUMENT, folder / "report.pdf", sign=sign)
 
 
 def self_signed(key: ec.EllipticCurvePrivateKey, *, signs: bool = True) -> x509.Certificate:
@@ -86,33 +97,25 @@ def self_signed(key: ec.EllipticCurvePrivateKey, *, signs: bool = True) -> x509.
     )
 
 
-def test_pdfsig_calls_a_signed_report_valid_and_all_of_it_signed(files: Files, tmp_path: Path) -> None:
-    signer = signer_from_pem(*files(), SECRET)
-    sign = partial(sign_pdf, signer=signer, details=SignatureDetails("Result of the trial", "Kuala Lumpur"))
-    result = write_pdf(DOCUMENT, tmp_path / "report.pdf", sign=sign)
-    output = pdfsig(result.path)
+def test_pdfsig_calls_a_signed_report_valid_and_all_of_it_signed(signed: PdfResult) -> None:
+    output = pdfsig(signed.path)
     assert "Signature Validation: Signature is Valid." in output
     assert "Total document signed" in output and "ETSI.CAdES.detached" in output
     assert "CN=state-a" in output and "SHA-256" in output
-    data = result.path.read_bytes()
+    data = signed.path.read_bytes()
     assert b"Result of the trial" in data and b"Kuala Lumpur" in data
 
 
-def test_one_changed_byte_is_found(files: Files, tmp_path: Path) -> None:
-    path = write_pdf(
-        DOCUMENT, tmp_path / "r.pdf", sign=partial(sign_pdf, signer=signer_from_pem(*files(), SECRET))
-    ).path
-    data = bytearray(path.read_bytes())
+def test_one_changed_byte_is_found(signed: PdfResult, tmp_path: Path) -> None:
+    data = bytearray(signed.path.read_bytes())
     data[len(data) // 3] ^= 1
-    path.write_bytes(data)
-    output = pdfsig(path)
+    (tmp_path / "changed.pdf").write_bytes(data)
+    output = pdfsig(tmp_path / "changed.pdf")
     assert "Signature Validation: " in output and "Signature is Valid" not in output
 
 
-def test_the_signature_leaves_the_document_and_its_metadata_as_they_were(files: Files, tmp_path: Path) -> None:
+def test_the_signature_leaves_the_document_and_its_metadata_as_they_were(signed: PdfResult, tmp_path: Path) -> None:
     unsigned = write_pdf(DOCUMENT, tmp_path / "unsigned.pdf")
-    sign = partial(sign_pdf, signer=signer_from_pem(*files(), SECRET))
-    signed = write_pdf(DOCUMENT, tmp_path / "signed.pdf", sign=sign)
     assert signed.path.read_bytes().startswith(unsigned.path.read_bytes())
     metadata = [
         subprocess.run(["pdfinfo", "-meta", path], capture_output=True, text=True, check=True, timeout=30).stdout
@@ -122,9 +125,8 @@ def test_the_signature_leaves_the_document_and_its_metadata_as_they_were(files: 
     assert signed.standard == ARCHIVAL
 
 
-def test_the_chain_goes_with_the_signature(files: Files, authority: Issuer, tmp_path: Path) -> None:
-    sign = partial(sign_pdf, signer=signer_from_pem(*files(), SECRET))
-    data = write_pdf(DOCUMENT, tmp_path / "report.pdf", sign=sign).path.read_bytes()
+def test_the_chain_goes_with_the_signature(signed: PdfResult, authority: Issuer) -> None:
+    data = signed.path.read_bytes()
     assert authority.certificate.public_bytes(Encoding.DER).hex().encode() in data.lower()
 
 

@@ -20,13 +20,14 @@ from labconsole.security.x509.key_types import KeyType, generate, signing_hash
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
 from tests.helpers.mutations import mutations, tenth_and_all
+from tests.helpers.x509_keys import key_of
 
 _CONTENT = b"-----BEGIN: content that looks like PEM, \x00 and is binary\r\n"
 _KNOWN_TO_OPENSSL_3_0 = [KeyType.RSA_2048, KeyType.P_256, KeyType.P_384]
 
 
 def _root(type: KeyType = KeyType.P_256, name: str = "CN=Bücher Root,O=Lab") -> Issuer:
-    key = generate(type)
+    key = key_of(type) if type is KeyType.RSA_2048 else generate(type)
     return Issuer(issue_root(key, name_from_text(name), Validity.for_days(10)), key)
 
 

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki import mechanism_probes
 from labconsole.security.token.cryptoki.key_pairs import generate
-from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping, threads_safe
+from labconsole.security.token.cryptoki.mechanism_probes import mechanism_for, probe_wrapping, threads_safe
 from labconsole.security.token.cryptoki.module import load_module
 from labconsole.security.token.cryptoki.opening import Token, find_token, open_token
 from labconsole.security.token.cryptoki.wrapping import make_wrapper
@@ -27,6 +28,7 @@ from labconsole.security.token.mechanisms import (
     WrapMechanism,
     WrapProbe,
     choose_mechanism,
+    probed_kind,
 )
 from tests.helpers.kryoptic_token import make_kryoptic_token
 
@@ -41,7 +43,13 @@ def _probes(session: pkcs11.Session) -> dict[WrapMechanism, WrapProbe]:
 
 
 def test_softhsm_pads_with_zeros_before_rfc_3394_and_5649(session: pkcs11.Session) -> None:
-    probes = _probes(session)
+    """A mechanism that its configuration names and that it does not have is absent; nothing of a probe stays in it."""
+    named, *others = probe_wrapping(session, (WrapMechanism(0x80000171),))
+    assert named.behaviour is WrapBehaviour.ABSENT
+    probes = {probe.mechanism: probe for probe in others}
+    assert list(probes) == list(WrapMechanism)
+    assert choose_mechanism([named, *others], KeyKind.RSA_2048) is KEY_WRAP_PAD
+    assert list(session.get_objects()) == []
     assert probes[KEY_WRAP] == WrapProbe(KEY_WRAP, WrapBehaviour.RFC3394_ZERO_PADDED, BOTH, True, True)
     assert probes[KEY_WRAP_PAD] == WrapProbe(KEY_WRAP_PAD, WrapBehaviour.RFC5649_ZERO_PADDED, BOTH, True, True)
     assert probes[KEY_WRAP_KWP] == WrapProbe(KEY_WRAP_KWP, WrapBehaviour.ABSENT, {}, False, False)
@@ -71,34 +79,35 @@ def test_aes_gcm_wraps_where_the_configuration_names_it(tmp_path: Path, pin: Sec
             wrapper.unwrap(one[:12], KeyKind.P_256)
 
 
-def test_a_maker_s_own_mechanism_is_probed_as_the_others(nss: Token) -> None:
-    """NSS offers AES key wrap by numbers of its own: 0xCE534351, and with padding 0xCE534352."""
-    vendor = WrapMechanism(0xCE534352)
-    probes = probe_wrapping(nss.session(), (vendor,))
-    assert probes[0].mechanism is vendor and vendor.title == "vendor mechanism 0xCE534352"
-    assert probes[0].behaviour is WrapBehaviour.RFC3394_PKCS7 and probes[0].keys[KeyKind.RSA_2048]
-    assert choose_mechanism(probes, KeyKind.RSA_2048) is vendor
-    assert [probe.mechanism for probe in probes[1:]] == list(WrapMechanism)
-
-
-def test_a_mechanism_that_softhsm_does_not_have_is_absent(session: pkcs11.Session) -> None:
-    first, *others = probe_wrapping(session, (WrapMechanism(0x80000171),))
-    assert first.behaviour is WrapBehaviour.ABSENT and [probe.mechanism for probe in others] == list(WrapMechanism)
-    assert choose_mechanism([first, *others], KeyKind.RSA_2048) is KEY_WRAP_PAD
-
-
 def test_a_number_that_does_not_wrap_is_refused(configuration: TokenConfiguration) -> None:
     with pytest.raises(ValidationError, match=r"0x1082 is not a mechanism that wraps keys: name 0x1087"):
         TokenConfiguration.model_validate({**configuration.model_dump(), "wrap_mechanisms": [0x1082]})
 
 
-def test_nothing_of_a_probe_stays_in_the_token(session: pkcs11.Session) -> None:
-    probe_wrapping(session)
-    assert list(session.get_objects()) == []
+@pytest.mark.parametrize("kind", [KeyKind.P_256, KeyKind.RSA_3072])
+def test_keys_of_the_asked_kind_alone_are_generated_for_a_choice(
+    session: pkcs11.Session, monkeypatch: pytest.MonkeyPatch, kind: KeyKind
+) -> None:
+    """A pool of P-256 keys does not wait for the RSA key of a slow token."""
+    generated: set[KeyKind] = set()
+    monkeypatch.setattr(
+        mechanism_probes,
+        "generate",
+        lambda session, kind, **options: (generated.add(kind), generate(session, kind, **options))[1],
+    )
+    assert mechanism_for(session, kind) is KEY_WRAP_PAD
+    assert generated == {probed_kind(kind)}
 
 
 def test_nss_pads_0x210a_as_pkcs7_and_wraps_rsa_keys_alone(nss: Token) -> None:
-    probes = _probes(nss.session())
+    """Its maker's own mechanism is probed as the others: 0xCE534351 is AES key wrap, and 0xCE534352 with padding."""
+    vendor = WrapMechanism(0xCE534352)
+    named, *others = probe_wrapping(nss.session(), (vendor,))
+    assert named.mechanism is vendor and vendor.title == "vendor mechanism 0xCE534352"
+    assert named.behaviour is WrapBehaviour.RFC3394_PKCS7 and named.keys[KeyKind.RSA_2048]
+    assert choose_mechanism([named, *others], KeyKind.RSA_2048) is vendor
+    probes = {probe.mechanism: probe for probe in others}
+    assert list(probes) == list(WrapMechanism)
     assert probes[KEY_WRAP].behaviour is WrapBehaviour.RFC3394_ZERO_PADDED
     assert probes[KEY_WRAP].detail == "rsa-2048: DataLenRange, p-256: DataLenRange"
     padding = probes[KEY_WRAP_PAD]
@@ -109,7 +118,7 @@ def test_nss_pads_0x210a_as_pkcs7_and_wraps_rsa_keys_alone(nss: Token) -> None:
     assert padding.detail == "p-256: TemplateIncomplete"
     assert choose_mechanism(probes.values(), KeyKind.RSA_3072) is KEY_WRAP_PAD
     with pytest.raises(MechanismMissingError, match="KEY_WRAP_PAD carries rsa-2048 keys"):
-        choose_mechanism(probes.values(), KeyKind.P_256)
+        mechanism_for(nss.session(), KeyKind.P_256)
 
 
 def test_without_login_no_mechanism_is_testable(configuration: TokenConfiguration) -> None:

@@ -13,12 +13,12 @@ from pkcs11 import Session
 
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.key_pairs import generate
-from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
+from labconsole.security.token.cryptoki.mechanism_probes import mechanism_for
 from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
 from labconsole.security.token.cryptoki.wrapping import Wrapper, make_wrapper
 from labconsole.security.token.errors import TokenError
-from labconsole.security.token.mechanisms import KeyKind, choose_mechanism
+from labconsole.security.token.mechanisms import KeyKind
 
 LANES = 4
 KEYS = 200
@@ -34,7 +34,7 @@ def configuration(each_configuration: TokenConfiguration) -> TokenConfiguration:
 @pytest.fixture
 def wrapper(session: Session) -> Iterator[Wrapper]:
     """A wrapper key that every session of the token finds; gone after the test."""
-    made = make_wrapper(session, "wrapper-0001", choose_mechanism(probe_wrapping(session), KeyKind.P_256))
+    made = make_wrapper(session, "wrapper-0001", mechanism_for(session, KeyKind.P_256))
     yield made
     made.key.destroy()
 
