@@ -30,6 +30,9 @@ MAX_CLOCK_UNCERTAINTY: Final = 0.10
 MAX_DRIFT_PPM: Final = 200
 """What two clocks may drift apart, parts per million: quartz has 100 at most. One that changes more has jumped."""
 
+_UNCHANGED, _SHORTER = 20, 0.9
+"""After how many exchanges, none of which shortens the shortest round trip to this share, `is_settled` holds."""
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -103,6 +106,17 @@ def best_offset(
         receiver_wall_offset_ns,
         len(possible),
     )
+
+
+def is_settled(exchanges: Sequence[Exchange]) -> bool:
+    """Whether the last 20 exchanges have shortened the shortest round trip by less than a tenth.
+
+    More of them would hardly make the offset more certain.
+    """
+    round_trips_ns = [one.round_trip_ns for one in exchanges]
+    if len(round_trips_ns) <= _UNCHANGED:
+        return False
+    return min(round_trips_ns[:-_UNCHANGED]) * _SHORTER < min(round_trips_ns)
 
 
 def host_offsets(events: Sequence[Event]) -> dict[str, list[Offset]]:

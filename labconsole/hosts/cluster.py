@@ -16,7 +16,7 @@ from distributed import Client
 
 from labconsole import __version__
 from labconsole.clock import now_ns, wall_offset_ns
-from labconsole.clock_comparison import Exchange, Offset, best_offset
+from labconsole.clock_comparison import Exchange, Offset, best_offset, is_settled
 from labconsole.errors import UserError
 from labconsole.hosts.agent.host_actor import HostActor
 from labconsole.hosts.cluster_certificates import console_files
@@ -34,7 +34,7 @@ T = TypeVar("T")
 _GONE = (OSError, TimeoutError, RuntimeError)
 """What Dask raises where a host is lost, does not answer, or has ended with its actor."""
 _EXCHANGES, _EXCHANGING_S = 100, 3.0
-"""How often a clock is asked, and for how long: over a slow link the exchanges are fewer."""
+"""How often a clock is asked at most, and for how long: over a slow link the exchanges are fewer."""
 
 
 class HostLostError(UserError):
@@ -144,7 +144,10 @@ class Cluster(AbstractContextManager["Cluster"]):
         return Host(name, self._addresses[name], described, offset)
 
     def offset(self, name: str, wall_offset_ns: int, exchanges: int = _EXCHANGES) -> Offset:
-        """By how much the clock of a host is ahead of this console's; `wall_offset_ns` is the host's."""
+        """By how much the clock of a host is ahead of this console's, by `exchanges` at most.
+
+        `wall_offset_ns` is the host's.
+        """
 
         def measured() -> Offset:
             found: Offset = self._client.sync(  # type: ignore[no-untyped-call]
@@ -228,10 +231,11 @@ class Cluster(AbstractContextManager["Cluster"]):
 
 
 async def _measured(actor: Any, wall_ns: int, count: int) -> Offset:
-    """The offset of a host's clock by the exchange with the shortest round trip."""
+    """The offset of a host's clock by the exchange with the shortest round trip, of `count` at most."""
     exchanges: list[Exchange] = []
     until_s = time.monotonic() + _EXCHANGING_S
-    while len(exchanges) < count and (not exchanges or time.monotonic() < until_s):
+    # Each exchange takes 3 ms of CPU, half of it on the host, and a run compares the clock of each host several times.
+    while len(exchanges) < count and not is_settled(exchanges) and (not exchanges or time.monotonic() < until_s):
         asked_ns = now_ns()
         host_ns = await actor.clock()
         exchanges.append(Exchange(asked_ns, host_ns, host_ns, now_ns()))

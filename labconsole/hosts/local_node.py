@@ -6,8 +6,6 @@ import sys
 import threading
 
 from labconsole.errors import UserError
-from labconsole.hosts.cluster_tls import Member
-from labconsole.hosts.serving import serve_agent, serve_scheduler
 from labconsole.security.secrets import Secret
 
 SCHEDULER = "scheduler"
@@ -56,6 +54,10 @@ def main() -> int:
     lines = sys.stdin.buffer
     if not (line := lines.readline()).endswith(b"\n"):
         return 1  # the console has ended meanwhile
+    # Not before: Dask takes 2 s, in which a console can end.
+    from labconsole.hosts.cluster_tls import Member
+    from labconsole.hosts.serving import serve_agent, serve_scheduler
+
     member = Member.handed_over(line)
     try:
         if member.name == SCHEDULER:

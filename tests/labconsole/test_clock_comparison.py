@@ -26,6 +26,7 @@ from labconsole.clock_comparison import (
     clocks_doubt,
     host_offsets,
     host_uncertainties_ns,
+    is_settled,
     jump_ns,
 )
 from labconsole.model.series import Event, Level
@@ -64,6 +65,24 @@ def test_answers_that_no_clock_can_give_are_left_out() -> None:
     backwards = Exchange(0, OFFSET, OFFSET - 1, MS)
     assert best_offset([negative, good, backwards], 0, 0) == best_offset([good], 0, 0)
     assert best_offset([negative, backwards], 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("round_trips_ms", "settled"),
+    [
+        ([2.0] * 20, False),
+        ([2.0] * 21, True),
+        ([9.0, 9.0, *[2.0] * 20], False),
+        ([9.0, 9.0, *[2.0] * 21], True),
+        ([2.0, *[9.0] * 20], True),
+        ([2.0, *[9.0] * 19, 1.7], False),
+        ([2.0, *[9.0] * 19, 1.9], True),
+        ([2.0, *[2.0 - 0.02 * number for number in range(20)]], False),
+        ([], False),
+    ],
+)
+def test_an_offset_is_settled_once_round_trips_are_not_shorter(round_trips_ms: list[float], settled: bool) -> None:
+    assert is_settled([exchange(0, 0, round(taken * MS)) for taken in round_trips_ms]) is settled
 
 
 def offset(sender_ns: int, offset_ns: int, uncertainty_ns: int = MS) -> Offset:

@@ -103,6 +103,14 @@ def test_a_host_that_is_not_there_is_named(running: ClusterProcesses) -> None:
         console.host("omega")
 
 
+def test_a_clock_is_asked_until_its_offset_is_settled(
+    running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labconsole.hosts.cluster.is_settled", lambda exchanges: len(exchanges) == 5)
+    with Cluster(running.address, running.member()) as console:
+        assert console.host("alpha").offset.exchanges == 5
+
+
 @pytest.mark.serial
 def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp_path: Path) -> None:
     agent = running.joins("epsilon", tmp_path)
