@@ -90,6 +90,7 @@ def test_the_samples_of_a_large_run_are_not_in_the_memory_of_the_window(
     assert peak < 10e6, "a column of its series alone has 4.8 MB, and there are 18"
 
 
+@pytest.mark.usefixtures("started_programs")  # a forked one is done before it is closed
 def test_a_reader_that_is_closed_ends_its_process(
     stored: StoredRuns, readers: Callable[[], Reader], plugins: Plugins, every_run_is_large: None
 ) -> None:
