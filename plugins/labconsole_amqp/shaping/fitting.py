@@ -60,8 +60,10 @@ def _full_speed(settings: LinkSettings, message: int, random: Random) -> float:
         due_ns, opens_ns = flow.due_ns(), flow.opens_ns() if left else None
         if due_ns is None and opens_ns is None:
             return (read - begin_octets) / message / ((now - begin) / 1e9)
-        next_ns = opens_ns if due_ns is None or (opens_ns is not None and opens_ns < due_ns) else due_ns
-        now = max(now, next_ns)
+        if due_ns is None or (opens_ns is not None and opens_ns < due_ns):
+            due_ns = opens_ns
+        assert due_ns is not None
+        now = max(now, due_ns)
 
 
 def find_setting(setting: Setting, settings: LinkSettings, message: int, rate: float) -> LinkSettings | None:
