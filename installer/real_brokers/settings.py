@@ -133,7 +133,7 @@ def write_pem_files(settings: BrokerSettings) -> TlsFiles:
 
 def _key(identity: LoadedIdentity) -> RSAPrivateKey | EllipticCurvePrivateKey:
     """The broker's private key. Raises UserError, SetupError: it is not of a kind that all brokers know."""
-    key = identity.load_private_key()
+    key = identity.private_key
     if not isinstance(key, RSAPrivateKey | EllipticCurvePrivateKey):
         raise SetupError("the brokers know RSA and ECDSA keys only: name a certificate with such a key.")
     return key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +70,8 @@ class TokenIdentity(BaseModel):
 class LoadedIdentity:
     """A loaded identity. `chain` are the intermediates after `certificate`; `secret` is None for an open key file.
 
-    `notes` are sentences that the operator must see (expired certificate, key not encrypted).
+    `notes` are sentences that the operator must see (expired certificate, key not encrypted). `private_key` is the key
+    that was checked with the certificate: to open an RSA key takes 50 ms, in which OpenSSL validates it.
     """
 
     name: str
@@ -79,6 +80,7 @@ class LoadedIdentity:
     chain: tuple[x509.Certificate, ...]
     secret: Secret | None
     notes: tuple[str, ...]
+    private_key: PrivateKey = field(repr=False, compare=False)
 
     @property
     def certificate_file(self) -> Path:
@@ -89,12 +91,6 @@ class LoadedIdentity:
     def key_file(self) -> Path:
         """PEM file with the private key."""
         return self.files.key
-
-    def load_private_key(self) -> PrivateKey:
-        """Decrypt the private key: once per process, it takes about 10 ms. Raises UserError."""
-        from labconsole.security.key_files import load_private_key
-
-        return load_private_key(self.files.key, self.secret)
 
 
 def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None) -> LoadedIdentity:
@@ -113,7 +109,8 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
     key = load_private_key(files.key, secret)
     if key.public_key() != certificate.public_key():
         raise UserError(f"The key {files.key} does not belong to the certificate {files.certificate}: name a pair.")
-    return LoadedIdentity(name, files, certificate, tuple(chain), secret, _notes(name, files, certificate, secret))
+    notes = _notes(name, files, certificate, secret)
+    return LoadedIdentity(name, files, certificate, tuple(chain), secret, notes, key)
 
 
 def load_certificates(path: Path) -> list[x509.Certificate]:

@@ -18,7 +18,7 @@ from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import PublicKey
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.x509_keys import rsa_key_for
+from tests.helpers.x509_keys import p_256_key_for, rsa_key_for
 
 _NOW = datetime.now(UTC).replace(microsecond=0)
 VALID = Validity.for_days(30)
@@ -56,13 +56,13 @@ def write_identity(
     validity: Validity = VALID,
     trust: Path | None = None,
 ) -> IdentityFiles:
-    """Write certificate, encrypted RSA key and passphrase file of `name` to `directory`; nothing asks the keyring.
+    """Write certificate, encrypted key and passphrase file of `name` to `directory`; nothing asks the keyring.
 
-    The key is that of the name: in each test the same one.
+    The key is that of the name, in each test the same one: of a TLS server P-256, else RSA.
 
     `trust` defaults to the certificate of `authority`, which is written too.
     """
-    key = rsa_key_for(name)
+    key = p_256_key_for(name) if profile is CertificateProfile.TLS_SERVER else rsa_key_for(name)
     secret = Secret(f"passphrase of {name}")
     certificate = certify(authority, name, key.public_key(), profile, validity)
     if trust is None:

@@ -33,6 +33,12 @@ def rsa_key_for(holder: str) -> RSAPrivateKey:
     return key
 
 
+@cache
+def p_256_key_for(holder: str) -> PrivateKey:
+    """The P-256 key of a holder; each holder has another one. To open it takes OpenSSL no 50 ms, as an RSA key does."""
+    return generate(KeyType.P_256)
+
+
 def _load(pem: bytes) -> PrivateKey:
     key = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)  # this takes 50 ms, and they are our own
     assert isinstance(key, PrivateKey)

@@ -28,7 +28,7 @@ from labconsole_amqp.link.connection import Connection, connect
 from tests.helpers.shared_once import common_folder, shared_once
 from tests.helpers.x509_keys import rsa_key_for
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-from tests.labconsole_amqp.lab_pki import LabCa
+from tests.labconsole_amqp.lab_pki import LabCa, certify_lab_broker
 from tests.labconsole_amqp.message_token import copied_office, create_office
 from tests.labconsole_amqp.real_broker import missing
 from tests.labconsole_amqp.run_files import Files, create_files, serving_files
@@ -39,6 +39,7 @@ from tests.labconsole_amqp.states import States, copied_states, create_states
 def _create_lab(home: Path) -> None:
     """The lab identities, those for messages with keys of other types, and the lab's token."""
     lab_identities(home / "pki")
+    certify_lab_broker(home / "pki")
     for state in (STATE_A, STATE_B):
         lab_message_identity(state, KeyType.P_256, home / "pki")
     if softhsm.library() is not None:

@@ -29,7 +29,7 @@ def endpoint(lab: Lab, *, tls: bool = False) -> Endpoint:
 
 def state_key(name: str) -> RSAPrivateKey:
     """The key of a lab identity."""
-    return rsa_private_key(lab_identities().identity(name).load_private_key(), name)
+    return rsa_private_key(lab_identities().identity(name).private_key, name)
 
 
 def inject(lab: Lab, messages: list[tuple[bytes, int]], *, tls: bool) -> None:

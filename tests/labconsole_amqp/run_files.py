@@ -19,7 +19,7 @@ from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 
 
 def create_files(folder: Path) -> None:
-    """Write certificates of two States and brokers, each with an RSA key."""
+    """Write certificates of two States, each with an RSA key, and of brokers with P-256 keys."""
     authority = new_authority("Test CA")
     write_identity(folder, "broker", authority, CertificateProfile.TLS_SERVER)
     write_identity(folder, "state-x", authority)

@@ -102,14 +102,18 @@ class States:
     beta_trusts_alpha: int = 0
 
     def named(self, state: OwnState, name: str, profile: CertificateProfile = CertificateProfile.STATE) -> None:
-        """An identity of a State by its own CA, with a new RSA key."""
+        """An identity of a State by its own CA with a new key.
+
+        A broker's is P-256, which is opened 50 ms faster; an end's is RSA, which the source's envelopes need.
+        """
         self.prepared(state, name, profile)()
 
     def prepared(
         self, state: OwnState, name: str, profile: CertificateProfile = CertificateProfile.STATE
     ) -> Callable[[], None]:
         """As `named`, but the database changes when the result is called."""
-        return prepared_identity(self.store, state, state, name, profile)
+        type = KeyType.P_256 if profile is CertificateProfile.TLS_SERVER else KeyType.RSA_2048
+        return prepared_identity(self.store, state, state, name, profile, type)
 
     def files(self, name: str) -> IdentityFiles:
         """The files of an identity as the database is now; revoked or not."""

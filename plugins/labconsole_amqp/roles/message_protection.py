@@ -156,7 +156,7 @@ def _message_key(
     """The private key of a role's messages, and whose it is: that of TLS unless messages have one. Raises UserError."""
     own = load_message_identity(settings, context) or identity
     assert own is not None
-    return own.load_private_key(), own.name
+    return own.private_key, own.name
 
 
 def load_signer(settings: RoleSettings, context: RoleContext) -> tuple[x509.Certificate, ...]:

@@ -75,12 +75,9 @@ class OneWayLink:
         self._free_ns = 0.0
         self.octets = 0
         """Octets that have taken the link's time, headers included."""
-
-    @property
-    def piece(self) -> int:
-        """Payload that is computed at once: a segment, or more on a fast link."""
         segments = int(_LONGEST_PIECE_NS / self._ns_per_octet / (SEGMENT_OCTETS + HEADER_OCTETS))
-        return SEGMENT_OCTETS * max(1, segments)
+        self.piece = SEGMENT_OCTETS * max(1, segments)
+        """Payload that is computed at once: a segment, or more on a fast link."""
 
     def send(self, payload: int, now_ns: int) -> int:
         """When `payload` octets that are offered now come out, without regard to those before them."""

@@ -24,7 +24,7 @@ def test_a_good_identity_loads_from_its_json_without_notes(tmp_path: Path, autho
     files = IdentityFiles.model_validate_json(write_identity(tmp_path, "state-a", authority).model_dump_json())
     identity = load_identity(files, "State A")
     assert identity.notes == () and identity.chain == ()
-    assert identity.load_private_key().public_key() == identity.certificate.public_key()
+    assert identity.private_key.public_key() == identity.certificate.public_key()
     assert identity.secret is not None and identity.secret.reveal() == "passphrase of state-a"
     assert "passphrase of" not in repr(identity) + files.model_dump_json()
 
@@ -47,7 +47,7 @@ def test_chain_follows_the_certificate(tmp_path: Path, authority: Issuer) -> Non
 def test_open_key_is_used_and_noted(tmp_path: Path, authority: Issuer) -> None:
     files = write_identity(tmp_path, "state-a", authority)
     identity = load_identity(files, "State A")
-    key = identity.load_private_key()
+    key = identity.private_key
     files.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     reloaded = load_identity(files, "State A")
     assert reloaded.secret is None

@@ -105,7 +105,7 @@ def test_first_use_creates_a_set_and_names_its_secret_source(made: LabIdentities
     for name in NAMES:
         identity = made.identity(name)
         assert identity.notes == ()
-        assert identity.load_private_key().public_key() == identity.certificate.public_key()
+        assert identity.private_key.public_key() == identity.certificate.public_key()
         assert (identity.files.trust, identity.files.passphrase_file) == (made.authority_file, passphrase_file)
     with pytest.raises(UserError, match=r"no lab identity state-c: choose one of broker, state-a, state-b"):
         made.files("state-c")
@@ -355,7 +355,7 @@ def test_message_identities_have_the_holders_name_and_ca_and_the_wanted_key(lab:
     assert certificate.subject == holder.subject and certificate.issuer == holder.issuer
     assert type_of(certificate.public_key()) is type
     identity = load_identity(files, "state-a")
-    assert identity.load_private_key().public_key() == certificate.public_key()
+    assert identity.private_key.public_key() == certificate.public_key()
     assert files.key.read_bytes().startswith(b"-----BEGIN ENCRYPTED PRIVATE KEY-----")
     assert os.name != "posix" or stat.S_IMODE(files.key.stat().st_mode) == 0o600
     assert lab_message_identity(STATE_A, type, lab) == files, "later uses find it"

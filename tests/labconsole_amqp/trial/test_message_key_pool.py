@@ -115,7 +115,7 @@ def test_replays_and_keys_that_are_not_of_the_pool_are_refused(tmp_path: Path) -
     """The lab's own key in a file, which signs messages in other runs, has signed no list here."""
     parameters = AmqpParameters.model_validate(POOL)
     identities = RunIdentities(parameters)
-    key = load_identity(lab_message_identity(STATE_A, KeyType.P_256), "state-a").load_private_key()
+    key = load_identity(lab_message_identity(STATE_A, KeyType.P_256), "state-a").private_key
     names = (identities.message_subject("sender"), identities.message_subject("receiver"), parameters.address)
     content = EnvelopeFormat.COSE.content_format()(ContentKeys(*names, signer=KeySigner(key)))
     envelope = HardenedEnvelope(MessageForm(Protection.SIGNED), EnvelopeFormat.COSE, content)

@@ -48,7 +48,7 @@ def test_certificate_with_its_intermediates_key_and_all_that_its_state_trusts(st
     identity = load_identity(files, "the client")
     assert identity.certificate == certificate
     assert identity.chain == (middle_certificate,)
-    assert identity.load_private_key().public_key() == certificate.public_key()
+    assert identity.private_key.public_key() == certificate.public_key()
     assert files.trust is not None
     assert load_certificates(files.trust) == [alpha.root.certificate, beta.root.certificate]
     verify = ["openssl", "verify", "-x509_strict", "-trusted", files.trust, "-untrusted", files.certificate]
