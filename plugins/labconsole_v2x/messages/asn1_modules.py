@@ -89,20 +89,21 @@ def decode_values(message: MessageName, octets: bytes, release: Release = 1) -> 
     Raises:
         MessageError: the octets are not exactly one such message.
     """
-    values = _decoded(message, octets, release)
-    # asn1tools reports no length: octets follow the message if it is still whole without the last one.
-    try:
-        _decoded(message, octets[:-1], release)
-    except MessageError:
-        return values
-    raise MessageError(f"{message} is followed by further octets")
+    from asn1tools.codecs import ErrorWithLocation
+    from asn1tools.codecs.uper import Decoder
 
-
-def _decoded(message: MessageName, octets: bytes, release: Release) -> dict[str, Any]:
     try:
-        values: dict[str, Any] = compiled(release).decode(message, octets)
+        content = compiled(release).types[message].type
+        decoder = Decoder(bytearray(octets))
+        try:
+            values: dict[str, Any] = content.decode(decoder)
+        except ErrorWithLocation as error:
+            error.add_location(content)
+            raise
     except _codec_errors() as error:
         raise MessageError(f"{message} is malformed: {error}") from error
+    if decoder.number_of_bits >= 8:  # asn1tools' `decode` says nothing of what it has not read
+        raise MessageError(f"{message} is followed by further octets")
     return values
 
 
