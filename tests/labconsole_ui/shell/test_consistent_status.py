@@ -124,11 +124,13 @@ def other_console(qtbot: QtBot, bridge: QueueBridge, home: Path) -> Iterator[Run
     queue.close()
 
 
-@pytest.mark.usefixtures("worker_threads")
 def test_runs_of_another_console_are_shown_with_its_host_and_process(
     qtbot: QtBot, window: MainWindow, other_console: RunQueue
 ) -> None:
-    """A run of this window waits for them, which its status shows."""
+    """A run of this window waits for them, which its status shows.
+
+    Their worker is a process: the console of a run in progress is the parent of its worker.
+    """
     queue = window.services.bridge.queue
     bring_forward(window.queue_dock)
     theirs, after = other_console.submit(endless())[0], other_console.submit(campaign("Next"))[0]
