@@ -96,11 +96,17 @@ def qapp(qapp: QApplication) -> Iterator[QApplication]:
 
 
 @pytest.fixture
-def qtbot(qtbot: QtBot) -> QtBot:
-    """Waits as long for a state as a busy machine needs to reach it, instead of five seconds."""
+def qtbot(qtbot: QtBot) -> Iterator[QtBot]:
+    """Waits as long for a state as a busy machine needs to reach it, instead of five seconds.
+
+    The widgets that it closes are deleted with the test: each change of the theme in later ones would style them, too.
+    """
     for name in ("waitUntil", "waitSignal", "waitSignals"):
         setattr(qtbot, name, partial(getattr(qtbot, name), timeout=_TIMEOUT_MS))
-    return qtbot
+    yield qtbot
+    from PySide6.QtCore import QCoreApplication, QEvent  # most tests do without Qt, and some where there is none
+
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 @pytest.fixture(scope="session")

@@ -53,6 +53,8 @@ class FieldRow(QWidget):
         super().__init__(parent)
         self.spec = spec
         self.path = path
+        self._theme = theme
+        self._error_label: QLabel | None = None
         self.editor = (make_editor or _EDITORS[spec.kind])(spec)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -72,11 +74,11 @@ class FieldRow(QWidget):
             grid.addWidget(label, 0, 0, top)
         self.editor.setToolTip(tooltip(spec))
         if spec.unit:
-            unit = QLabel(spec.unit)
+            unit = QLabel(spec.unit, self.editor)
             unit.setProperty("muted", True)
             self.editor.inner.addWidget(unit)
         if spec.kind in NUMBERS and self.editor.can_show(spec.default):
-            bounds = QLabel(spec.bounds)
+            bounds = QLabel(spec.bounds, self.editor)
             bounds.setProperty("muted", True)
             bounds.setFont(theme.font(FontRole.CAPTION))
             self.editor.inner.addWidget(bounds)
@@ -94,12 +96,7 @@ class FieldRow(QWidget):
         self.reset_button.setSizePolicy(policy)
         self.reset_button.clicked.connect(self.reset)
         grid.addWidget(self.reset_button, 0, 2, Qt.AlignmentFlag.AlignTop)
-        self.error_label = QLabel(self)
-        self.error_label.setProperty("tone", "bad")
-        self.error_label.setWordWrap(True)
-        self.error_label.setFont(theme.font(FontRole.CAPTION))
-        self.error_label.hide()
-        grid.addWidget(self.error_label, 1, 1, 1, 2)
+        self._grid = grid
         self._base: Any = None
         self.set_base(spec.default, of_preset=False)
         self.reset()
@@ -116,6 +113,23 @@ class FieldRow(QWidget):
     def set_value(self, value: Any) -> None:
         """Show `value`."""
         self.editor.set_value(value)
+
+    @property
+    def error_label(self) -> QLabel:
+        """The error sentence below the field; created for the first one, which most fields never have."""
+        if self._error_label is None:
+            label = self._error_label = QLabel(self)
+            label.setProperty("tone", "bad")
+            label.setWordWrap(True)
+            label.setFont(self._theme.font(FontRole.CAPTION))
+            label.hide()
+            self._grid.addWidget(label, 1, 1, 1, 2)
+        return self._error_label
+
+    @property
+    def error(self) -> str:
+        """The error sentence, empty if there is none."""
+        return self._error_label.text() if self._error_label is not None else ""
 
     @property
     def whole_line(self) -> bool:
@@ -144,8 +158,9 @@ class FieldRow(QWidget):
 
     def show_error(self, sentence: str) -> None:
         """Show the error sentence below the field; an empty one hides it."""
-        self.error_label.setText(sentence)
-        self.error_label.setVisible(bool(sentence))
+        if sentence or self._error_label is not None:
+            self.error_label.setText(sentence)
+            self.error_label.setVisible(bool(sentence))
         target = self.editor.focusProxy()
         if target is not None:
             target.setAccessibleDescription(sentence or self.spec.description)

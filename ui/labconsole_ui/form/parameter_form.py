@@ -146,7 +146,7 @@ class ParameterForm(QWidget):
 
     def show_first_problem(self) -> None:
         """Focus the first field with an error, or else the first that an error of the whole form names."""
-        wrong = [row for row in self._rows.values() if row.error_label.text()]
+        wrong = [row for row in self._rows.values() if row.error]
         named = [self._rows[(name,)] for name in self._named if (name,) in self._rows]
         row = next((row for row in wrong + named if not row.isHidden()), None)
         if row is None:
