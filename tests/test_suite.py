@@ -96,10 +96,15 @@ def test_other(number):
     log("other begins")
     time.sleep(0.3 if number == 5 else 0.05)
     log("other ends")
+
+@pytest.mark.timeout(0)
+def test_long():
+    log("other begins, long")
+    log("other ends")
 """
 
 
-def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path: Path) -> None:
+def test_long_tests_run_first_and_serial_ones_last_while_no_other_test_runs(tmp_path: Path) -> None:
     (tmp_path / "test_sample.py").write_text(SERIAL, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial\n", encoding="utf-8")
     log = tmp_path / "log"
@@ -114,11 +119,12 @@ def test_serial_tests_run_last_in_one_process_while_no_other_test_runs(tmp_path:
         text=True,
         timeout=120,
     )
-    assert "9 passed" in done.stdout, done.stdout + done.stderr
+    assert "10 passed" in done.stdout, done.stdout + done.stderr
     lines = log.read_text(encoding="utf-8").splitlines()
-    assert all(line.startswith("other") for line in lines[:12]) and len(lines) == 18
-    assert len({line.split()[2] for line in lines[12:]}) == 1
-    assert [line.split()[1] for line in lines[12:]] == ["begins", "ends"] * 3
+    assert all(line.startswith("other") for line in lines[:14]) and len(lines) == 20
+    assert lines.index("other begins, long") < 4, "it is the first in its process"
+    assert len({line.split()[2] for line in lines[14:]}) == 1
+    assert [line.split()[1] for line in lines[14:]] == ["begins", "ends"] * 3
 
 
 def test_no_test_module_imports_from_another_one() -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from tests.helpers.forked_programs import programs_started
+
 Result = TypeVar("Result")
 _VERSION_3 = 0x20080522
 _PR_CAPBSET_DROP, _LAST_CAPABILITY = 24, 63
@@ -18,7 +20,7 @@ def without_capabilities(function: Callable[[], Result]) -> Result:
 
     Processes that the thread starts cannot have them, either: they are no longer in its bounding set.
     """
-    with ThreadPoolExecutor(1, initializer=_drop_all) as thread:
+    with programs_started(), ThreadPoolExecutor(1, initializer=_drop_all) as thread:
         return thread.submit(function).result()
 
 

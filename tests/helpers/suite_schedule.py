@@ -1,4 +1,4 @@
-"""How the suite's tests are spread over test processes: how many of these, stealing of work, and the serial group."""
+"""How the suite is spread over test processes: how many, stealing of work, long tests first, serial ones last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROCESS_BYTES = 1_000_000_000
 """Memory for a test process and its children."""
 NIGHTLY_LIMIT_S = 1800
 """For a nightly test that names no limit of its own: it may build kryoptic, or download a broker."""
-_SERIAL = "serial-tests.json"
+_MARKED = "marked-tests.json"
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -63,18 +63,28 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the names of serial tests where the process that schedules finds them: it knows no marks.
+    """Leave the names of serial and of long tests where the process that schedules finds them: it knows no marks.
 
     Nightly tests get time, and programs that are started, not forked.
     """
+    longer = {item.nodeid for item in items if (limit_s := _limit_s(item)) == 0 or limit_s > NIGHTLY_LIMIT_S}
     for item in items:
         if item.get_closest_marker("nightly"):
             item.add_marker(pytest.mark.usefixtures("started_programs"))
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(NIGHTLY_LIMIT_S))
     if hasattr(config, "workerinput"):
-        serial = [item.nodeid for item in items if item.get_closest_marker("serial")]
-        _base(config).with_name(_SERIAL).write_text(json.dumps(serial), encoding="utf-8")
+        marked = {
+            "serial": [item.nodeid for item in items if item.get_closest_marker("serial")],
+            "long": [item.nodeid for item in items if item.nodeid in longer and not item.get_closest_marker("serial")],
+        }
+        _base(config).with_name(_MARKED).write_text(json.dumps(marked), encoding="utf-8")
+
+
+def _limit_s(item: pytest.Item) -> float:
+    """The limit that a test names itself, 0 for none at all; a second where it leaves that to the suite."""
+    mark = item.get_closest_marker("timeout")
+    return 1.0 if mark is None else float(mark.args[0])
 
 
 def _base(config: pytest.Config) -> Path:
@@ -90,7 +100,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config) -> WorkStealingScheduling
 
 
 class SerialLast(WorkStealingScheduling):
-    """Work stealing; tests marked `serial` are run last, in one process, after all others have ended."""
+    """Work stealing; tests marked `serial` are run last, in one process, after all others have ended.
+
+    Those that name a limit of more than `NIGHTLY_LIMIT_S` are run first, each in another process.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         super().__init__(config)
@@ -109,11 +122,20 @@ class SerialLast(WorkStealingScheduling):
 
     def check_schedule(self) -> None:
         """Spread tests over idle processes; send the serial ones once a single process is left."""
-        if self._serial is None and self.collection is not None:
-            serial = set(json.loads((_base(self.config) / _SERIAL).read_text(encoding="utf-8")))
-            self._serial = [index for index in self.pending if self.collection[index] in serial]
-            self.pending[:] = sorted(set(self.pending) - set(self._serial))
         working = [node for node in self.node2pending if not node.shutting_down]
+        if self._serial is None and self.collection is not None:
+            marked = json.loads((_base(self.config) / _MARKED).read_text(encoding="utf-8"))
+            by_name = {name: index for index, name in enumerate(self.collection)}
+            self._serial, longer = ([by_name[name] for name in marked[kind]] for kind in ("serial", "long"))
+            others = sorted(set(self.pending) - {*self._serial, *longer})
+            # Each process gets an equal part, in this order.
+            parts = [longer[number :: len(working)] for number in range(len(working))]
+            each = -(-len(others) // len(working))
+            self.pending[:] = [
+                index
+                for number, first in enumerate(parts)
+                for index in (*first, *others[number * each : (number + 1) * each])
+            ]
         # A process runs its last test only when another one follows, or when it is asked to end.
         idle = all(len(self.node2pending[node]) < MIN_PENDING for node in working)
         if not (working and self._serial and idle) or self.pending or self.steal_requested_from_node:

@@ -23,7 +23,6 @@ from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.run.run_view import RunView
-from tests.helpers.forked_programs import ForkingPopen
 from tests.helpers.signals import frozen
 from tests.labconsole_ui.views.conftest import StoredRuns
 
@@ -31,15 +30,17 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 LONG_MS = 60_000
 
 
-def children() -> list[psutil.Process]:
-    server = ForkingPopen.server
-    return [child for child in psutil.Process().children() if server is None or child.pid != server.pid]
+@pytest.fixture
+def children() -> Callable[[], list[psutil.Process]]:
+    """Children of this process since the test's begin; a broker that tests share may have been started before."""
+    before = set(psutil.Process().children())
+    return lambda: [child for child in psutil.Process().children() if child not in before]
 
 
-def started() -> list[psutil.Process]:
+def started(children: list[psutil.Process]) -> list[psutil.Process]:
     """The children that run their own program: one that is suspended before would hold up what starts it."""
     own = psutil.Process().cmdline()
-    return [child for child in children() if child.cmdline() != own]
+    return [child for child in children if child.cmdline() != own]
 
 
 def same(one: object, other: object) -> bool:
@@ -92,7 +93,11 @@ def test_the_samples_of_a_large_run_are_not_in_the_memory_of_the_window(
 
 @pytest.mark.usefixtures("started_programs")  # a forked one is done before it is closed
 def test_a_reader_that_is_closed_ends_its_process(
-    stored: StoredRuns, readers: Callable[[], Reader], plugins: Plugins, every_run_is_large: None
+    stored: StoredRuns,
+    readers: Callable[[], Reader],
+    plugins: Plugins,
+    every_run_is_large: None,
+    children: Callable[[], list[psutil.Process]],
 ) -> None:
     [run_id] = stored.finished(("Test 1", {"test": 1}))
     plots = PlotReader(plugins)
@@ -114,6 +119,7 @@ def test_no_process_outlives_its_view(
     theme: Theme,
     bridge: QueueBridge,
     every_run_is_large: None,
+    children: Callable[[], list[psutil.Process]],
     view: str,
 ) -> None:
     [run_id] = stored.finished(("Test 1", {"test": 1}))
@@ -125,9 +131,9 @@ def test_no_process_outlives_its_view(
         compared.show()
         qtbot.waitUntil(lambda: compared.table_data is not None)
         compared.tabs.setCurrentWidget(compared.distribution)
-    qtbot.waitUntil(lambda: bool(started()), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: bool(started(children())), timeout=LONG_MS)
     assert shown.isVisible()
-    [child] = started()
+    [child] = started(children())
     with frozen(child.pid):  # it does not end by itself
         delete(shown)
         qtbot.waitUntil(lambda: not children(), timeout=10_000)

@@ -174,6 +174,11 @@ def is_starved(outcome: Outcome) -> bool:
     return outcome.too_late > outcome.figures["sent"]
 
 
+def is_incomplete(outcome: Outcome) -> bool:
+    """Whether a CAM came too late to be sent."""
+    return outcome.too_late > 0
+
+
 def steady_run(run: Callable[[], Outcome], disturbed: Callable[[Outcome], bool] = is_late) -> Outcome:
     """The outcome of `run`, which is repeated twice at most where a busy computer has disturbed it, as a queue does."""
     for _ in range(2):

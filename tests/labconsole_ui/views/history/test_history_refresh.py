@@ -102,6 +102,7 @@ def test_without_runs_the_view_shows_what_to_do(make: Callable[[StoredRuns], His
     assert not view.empty.clear_button.isVisible()
 
 
+@pytest.mark.serial
 @again_after_a_long_turn
 def test_two_thousand_runs_do_not_block_the_window(
     make: Callable[[StoredRuns], HistoryView], stored: StoredRuns, qtbot: QtBot
