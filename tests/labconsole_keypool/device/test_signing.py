@@ -256,6 +256,7 @@ def test_removed_token_is_reported_in_one_sentence(token: Token, store: KeyStore
     assert rows(store.path, "SELECT request FROM signature") == [(1,)], "what was signed is on record"
 
 
+@pytest.mark.serial
 def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
     token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:

@@ -275,6 +275,7 @@ def test_threads_share_a_store_and_no_key_comes_twice(store: KeyStore) -> None:
     assert len(got) == len(set(got)) == 200
 
 
+@pytest.mark.serial
 def test_thousands_of_keys_go_in_and_out_quickly(store: KeyStore) -> None:
     """Best CPU time of three, with room for a busy machine: 0.02 and 0.005 ms a key are required of a quiet one."""
     wrapper = new_wrapper(store, limit_keys=9_000)
