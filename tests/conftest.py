@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +71,13 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def forked_programs(compiled_once: None) -> Iterator[None]:
     """Programs of the console that tests start are forked from one that has imported what they need."""
     with programs_forked():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def started_in_nightly_tests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Programs of the console that nightly tests start are not forked."""
+    with programs_started() if request.node.get_closest_marker("nightly") else nullcontext():
         yield
 
 

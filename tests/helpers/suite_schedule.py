@@ -65,14 +65,12 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the names of serial and of long tests where the process that schedules finds them: it knows no marks.
 
-    Nightly tests get time, and programs that are started, not forked.
+    Nightly tests get time.
     """
     longer = {item.nodeid for item in items if (limit_s := _limit_s(item)) == 0 or limit_s > NIGHTLY_LIMIT_S}
     for item in items:
-        if item.get_closest_marker("nightly"):
-            item.add_marker(pytest.mark.usefixtures("started_programs"))
-            if not item.get_closest_marker("timeout"):
-                item.add_marker(pytest.mark.timeout(NIGHTLY_LIMIT_S))
+        if item.get_closest_marker("nightly") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(NIGHTLY_LIMIT_S))
     if hasattr(config, "workerinput"):
         marked = {
             "serial": [item.nodeid for item in items if item.get_closest_marker("serial")],
