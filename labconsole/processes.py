@@ -54,7 +54,7 @@ def die_with_parent(parent_pid: int) -> None:
     """
     if sys.platform != "linux":
         return
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
         os._exit(1)
 
@@ -91,10 +91,11 @@ def stay_on(cores: Collection[int]) -> None:
 def wait_exactly() -> None:
     """Let the waits of this thread, and of threads that it starts, end as they are due (Linux; 50 us later else)."""
     if sys.platform == "linux":
-        _prctl(_PR_SET_TIMERSLACK, 1)
+        prctl(_PR_SET_TIMERSLACK, 1)
 
 
-def _prctl(option: int, value: int) -> None:
+def prctl(option: int, value: int | bytes) -> None:
+    """Set an attribute of this process or thread (Linux, prctl(2))."""
     import ctypes
 
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)

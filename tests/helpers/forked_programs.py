@@ -8,7 +8,6 @@ memory and its imports differ. Where these are tested, and in the nightly set, p
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 import itertools
 import json
@@ -25,6 +24,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
+
+from labconsole.processes import prctl
 
 _ROOT = str(Path(__file__).parents[2])
 _THREADS = "tests.helpers.console_in_threads"
@@ -95,12 +96,11 @@ class ForkServer:
 @contextmanager
 def _adopting() -> Iterator[None]:
     """Processes whose parent exits in the block become children of this one."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
         yield
     finally:
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
 
 def _wait_if_adopted(child: int, began_s: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import io
 import json
@@ -21,6 +20,7 @@ from importlib import import_module, invalidate_caches
 from typing import Any
 
 from labconsole.clock import AHEAD_VARIABLE, SHIFT_VARIABLE
+from labconsole.processes import prctl
 from tests.helpers.forked_programs import ForkingPopen, ForkServer
 
 MESSAGE_BYTES = 200_000
@@ -101,7 +101,7 @@ def _become(request: dict[str, Any], handles: Sequence[int]) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, request["priority"])
     os.sched_setaffinity(0, request["cores"])
     os.chdir(request["directory"])
-    ctypes.CDLL(None).prctl(_PR_SET_NAME, request["module"].rpartition(".")[2].encode(), 0, 0, 0)
+    prctl(_PR_SET_NAME, request["module"].rpartition(".")[2].encode())
     _set_streams(unbuffered="-u" in request["options"])
     _set_path(request)
     if request["environment"].keys() & {SHIFT_VARIABLE, AHEAD_VARIABLE}:  # which the clock has read at its import

@@ -94,10 +94,10 @@ def _base(config: pytest.Config) -> Path:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config) -> WorkStealingScheduling | None:
     """Work stealing that runs serial tests last; any other way that the command line asks for stays as it is."""
-    return SerialLast(config) if config.getvalue("dist") == "worksteal" else None
+    return OrderedStealing(config) if config.getvalue("dist") == "worksteal" else None
 
 
-class SerialLast(WorkStealingScheduling):
+class OrderedStealing(WorkStealingScheduling):
     """Work stealing; tests marked `serial` are run last, in one process, after all others have ended.
 
     Those that name a limit of more than `NIGHTLY_LIMIT_S` are run first, each in another process.

@@ -82,7 +82,7 @@ def test_answers_that_no_clock_can_give_are_left_out() -> None:
     ],
 )
 def test_an_offset_is_settled_once_round_trips_are_not_shorter(round_trips_ms: list[float], settled: bool) -> None:
-    assert is_settled([exchange(0, 0, round(taken * MS)) for taken in round_trips_ms]) is settled
+    assert is_settled([exchange(0, 0, round(round_trip * MS)) for round_trip in round_trips_ms]) is settled
 
 
 def offset(sender_ns: int, offset_ns: int, uncertainty_ns: int = MS) -> Offset:

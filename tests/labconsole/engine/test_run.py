@@ -202,7 +202,7 @@ def test_no_spool_is_left(done: Campaign) -> None:
         assert list(spool_root(bench.database).iterdir()) == []
 
 
-@pytest.mark.serial  # beside other work a role is measured before it has imported anything
+@pytest.mark.serial  # on a busy computer a role is measured before it has imported anything
 def test_each_process_has_its_resources_recorded(done: Campaign) -> None:
     with Reader(done.bench("counts").database) as reader:
         samples = reader.samples(done["counts"].row.id)

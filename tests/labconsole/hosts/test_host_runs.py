@@ -72,7 +72,7 @@ def test_the_load_of_a_host_is_measured_there_and_that_of_this_computer_only_her
     bench: Bench, running: ClusterProcesses
 ) -> None:
     placed = [{"role": "counter-0", "host": "beta"}, {"role": "counter-1", "host": "alpha"}]
-    run_id = submit(bench, running, placed, roles=2, count=600_000)
+    run_id = submit(bench, running, placed, roles=2, count=1_500_000)
     pump_until_counted(bench, run_id, 1)
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
         bench.pump_until_idle()

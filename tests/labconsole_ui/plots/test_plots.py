@@ -417,16 +417,3 @@ def has_colour(image: QImage, colour: QColor) -> bool:
     pixels = image.convertToFormat(QImage.Format.Format_RGB32)
     values = np.frombuffer(pixels.constBits(), np.uint32).reshape(pixels.height(), -1) & 0xFFFFFF
     return bool((values == colour.rgb() & 0xFFFFFF).any())
-
-
-def test_a_plot_creates_no_menus_that_it_never_shows(qtbot: QtBot, theme: Theme) -> None:
-    """Each change of the theme would style the menus that pyqtgraph creates with a plot."""
-    before = set(QApplication.allWidgets())
-    plot = TimePlot("Rate", "B", theme, empty_text="none")
-    qtbot.addWidget(plot)
-    plot.set_curves((PlotCurve("sender", np.arange(9.0), np.arange(9.0)),))
-    plot.show()
-    qtbot.waitExposed(plot)
-    qtbot.mouseMove(plot.canvas.viewport(), plot.canvas.viewport().rect().center())
-    outside = [widget for widget in set(QApplication.allWidgets()) - before if widget.window() is not plot]
-    assert len(outside) <= 1, "pyqtgraph's view has one that is not in a window"

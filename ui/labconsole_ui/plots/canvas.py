@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,6 @@ import pyqtgraph as pg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QResizeEvent
-from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy
 
 from labconsole_ui.plots.axes import AxisUnit, GridAxis, LogScale, Scale, ValueAxis
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -106,57 +105,6 @@ class PlotViewBox(pg.ViewBox):  # type: ignore[misc]
         ev.accept()
 
 
-class PlotArea(pg.PlotItem):  # type: ignore[misc]
-    """Axes around a view: pyqtgraph's plot item without its context menu, which no canvas shows.
-
-    The menu's form has some 40 widgets and takes half of a canvas' time; each change of the theme would style it, too.
-    """
-
-    def __init__(self, view: pg.ViewBox, axes: Mapping[str, pg.AxisItem]) -> None:
-        pg.GraphicsWidget.__init__(self)  # instead of PlotItem's own, which creates the menu
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMenuEnabled(False, None)
-        self.autoBtn = None
-        self.vb = view
-        for signal in ("sigRangeChanged", "sigXRangeChanged", "sigYRangeChanged", "sigRangeChangedManually"):
-            getattr(view, signal).connect(getattr(self, signal))
-        self.layout: Any = QGraphicsGridLayout()
-        self.layout.setSpacing(0)
-        self.setLayout(self.layout)
-        self.layout.addItem(view, 2, 1)
-        self.axes: dict[str, Any] = {}
-        self.setAxisItems(axes)
-        for row in range(4):
-            self.layout.setRowPreferredHeight(row, 0)
-            self.layout.setRowMinimumHeight(row, 0)
-            self.layout.setRowStretchFactor(row, 100 if row == 2 else 1)
-        self.layout.setRowFixedHeight(0, 0)
-        for column in range(3):
-            self.layout.setColumnPreferredWidth(column, 0)
-            self.layout.setColumnMinimumWidth(column, 0)
-            self.layout.setColumnStretchFactor(column, 100 if column == 1 else 1)
-        self.items: list[Any] = []
-
-    def addItem(self, item: Any, *, ignoreBounds: bool = False) -> None:  # noqa: N802, N803 - pyqtgraph's
-        """Show an item in the view."""
-        self.items.append(item)
-        self.vb.addItem(item, ignoreBounds=ignoreBounds)
-
-    def removeItem(self, item: Any) -> None:  # noqa: N802 - pyqtgraph's
-        """Remove an item from the view."""
-        if item in self.items:
-            self.items.remove(item)
-            self.vb.removeItem(item)
-
-    def updateGrid(self, *_changed: object) -> None:  # noqa: N802 - pyqtgraph's
-        """Show the opaque grid of both axes."""
-        for axis in self.axes.values():
-            axis["item"].setGrid(255)
-
-    def updateButtons(self) -> None:  # noqa: N802 - pyqtgraph's
-        """Do nothing, wherever the pointer is: there is no button."""
-
-
 class Canvas(pg.PlotWidget):  # type: ignore[misc]
     """Axes, grid and curves in the theme's colours."""
 
@@ -166,7 +114,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
     def __init__(self, unit: AxisUnit, scale: Scale, theme: Theme) -> None:
         self.view = PlotViewBox(enableMenu=False)
         axes = {"bottom": scale.axis(), "left": ValueAxis("left")}
-        super().__init__(plotItem=PlotArea(self.view, axes))
+        super().__init__(viewBox=self.view, axisItems=axes, enableMenu=False)
         self._theme = theme
         self._curves: list[Any] = []
         self._colours: list[int] = []
@@ -175,6 +123,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self._dotted: list[tuple[float, float, int]] = []
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(self.Shape.NoFrame)
+        self.hideButtons()
         # Half a line of text reaches above the topmost number, and beyond the last one at the right.
         self.getPlotItem().layout.setContentsMargins(0, 7, 10, 0)
         self.view.disableAutoRange()
@@ -182,7 +131,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.set_unit(unit)
         for name in ("bottom", "left"):
             self.getAxis(name).setZValue(-1)
-        self.getPlotItem().updateGrid()
+        self.showGrid(x=True, y=True, alpha=1)
         self.addItem(self._dots, ignoreBounds=True)
         self.crosshair = pg.InfiniteLine(angle=90, movable=False)
         self.crosshair.hide()
