@@ -23,7 +23,7 @@ from tests.labconsole_v2x.panel.page_facts import facts
 
 LEFT = Qt.MouseButton.LeftButton
 EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
-LONG = {"senders": 3, "rate": 20.0, "warm_up": 0.5, "duration": 60.0}
+LONG = {"senders": 3, "rate": 20.0, "warm_up": 0.5, "duration": 600.0}
 """A run that the test ends."""
 
 
