@@ -71,7 +71,7 @@ class LoadedIdentity:
     """A loaded identity. `chain` are the intermediates after `certificate`; `secret` is None for an open key file.
 
     `notes` are sentences that the operator must see (expired certificate, key not encrypted). `private_key` is the key
-    that was checked with the certificate: to open an RSA key takes 50 ms, in which OpenSSL validates it.
+    that was checked with the certificate.
     """
 
     name: str

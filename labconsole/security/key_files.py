@@ -62,12 +62,13 @@ def is_encrypted(path: Path) -> bool:
 
 
 def load_private_key(path: Path, secret: Secret | None) -> PrivateKey:
-    """Read a private key; `secret` is None for a key that is not encrypted.
+    """Read the operator's private key; `secret` is None for a key that is not encrypted.
 
     Raises:
-        UserError: missing, unreadable, open to others, wrong passphrase, not a private key, or an unknown kind of key.
+        UserError: missing, unreadable, open to others, wrong passphrase, not a private key, an unknown kind of key, or
+            an RSA key that does not work.
     """
-    return read_private_key(read_private(path, "key file"), secret, f"The key file {path}")
+    return read_private_key(read_private(path, "key file"), secret, f"The key file {path}", own=True)
 
 
 def _under_many_rounds(key: PrivateKeyTypes, secret: Secret) -> bytes:

@@ -147,15 +147,17 @@ def read_crl(data: bytes, what: str = "The file") -> x509.CertificateRevocationL
     return _only(read_crls(data, what), what, "revocation lists")
 
 
-def read_private_key(data: bytes, password: Secret | None = None, what: str = "The file") -> PrivateKey:
-    """The private key in PEM or DER `data`: PKCS#8, PKCS#1 or SEC 1, encrypted or not.
+def read_private_key(
+    data: bytes, password: Secret | None = None, what: str = "The file", *, own: bool = False
+) -> PrivateKey:
+    """The private key in PEM or DER `data`: PKCS#8, PKCS#1 or SEC 1, encrypted or not; `own` as in `private_key_in`.
 
     Raises:
         BadInput: damaged, of a kind that signs no certificate, or the password is missing or wrong.
     """
     wanted = (ContentKind.PRIVATE_KEY, ContentKind.ENCRYPTED_PRIVATE_KEY)
     found = pieces(data, what)
-    keys = [private_key_in(piece, password, what) for piece in found if piece.kind in wanted]
+    keys = [private_key_in(piece, password, what, own=own) for piece in found if piece.kind in wanted]
     if not keys:
         raise _instead(found, what, ContentKind.PRIVATE_KEY)
     return _only(keys, what, "private keys")

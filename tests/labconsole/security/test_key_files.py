@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from asn1crypto import keys, pem
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -81,6 +82,20 @@ def test_damaged_key_file(key_file: Path) -> None:
     key_file.write_bytes(key_file.read_bytes()[:-60])
     with pytest.raises(UserError, match="damaged"):
         load_private_key(key_file, SECRET)
+
+
+@pytest.mark.parametrize("number", ["modulus", "public_exponent", "both private ways"])
+def test_rsa_key_whose_numbers_do_not_belong_together_is_refused(number: str, tmp_path: Path) -> None:
+    der = key_of(KeyType.RSA_2048).private_bytes(Encoding.DER, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    numbers = keys.RSAPrivateKey.load(der)
+    changed = ("private_exponent", "exponent1") if number == "both private ways" else (number,)
+    for name in changed:
+        numbers[name] = numbers[name].native + 2
+    path = tmp_path / "damaged.pem"
+    path.write_bytes(pem.armor("RSA PRIVATE KEY", numbers.dump()))
+    path.chmod(0o600)
+    with pytest.raises(UserError, match="damaged"):
+        load_private_key(path, None)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
