@@ -22,6 +22,12 @@ _ANONYMOUS = "anonymous"
 _NODE = "labconsole@localhost"
 """Always the same, since the store has the node's name; the port mapper is the broker's own."""
 
+_ERLANG = (
+    "-kernel inet_dist_use_interface {127,0,0,1}",
+    *(f"+sbwt{schedulers} none" for schedulers in ("", "dcpu", "dio")),
+)
+"""Arguments of the Erlang machine: known to this computer alone, and its schedulers do not wait busily."""
+
 
 class RabbitMq(RealBroker):
     """RabbitMQ 3: the queues are classic ones; senders are slowed down when its memory is full."""
@@ -56,7 +62,7 @@ class RabbitMq(RealBroker):
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "enabled_plugins"),
             "RABBITMQ_CONFIG_FILE": str(home / "rabbitmq.conf"),
             "RABBITMQ_CONF_ENV_FILE": str(home / "none"),
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": " ".join(_ERLANG),
             # The start script then becomes the Erlang machine, instead of a shell that waits for it.
             "RUNNING_UNDER_SYSTEMD": "true",
             "NOTIFY_SOCKET": str(home / "unused"),
