@@ -102,6 +102,7 @@ class SharedMedium:
 
     def __init__(self, radio: Radio, room: int, random: np.random.Generator) -> None:
         self._radio, self._room, self._random = radio, room, random
+        self._aifs_s = radio.aifs_s
         self._power: dict[int, float] = {}
         """With which the receiver hears a station, in relation to the median."""
         self._station: list[int] = []
@@ -132,45 +133,56 @@ class SharedMedium:
     def run(self, until_s: float = math.inf) -> list[tuple[float, float]]:
         """Send the frames that begin before `until_s`; returns begin and end of each busy time, in order."""
         busy: list[tuple[float, float]] = []
+        contending, queues, airtime_s = self._contending, self._queues, self._airtime_s
         while True:
-            self._admit()
-            if not self._contending or (begin_s := self._begin_s(self._contending[0][0])) >= until_s:
+            if self._next < len(self._ready_s):
+                self._admit()
+            if not contending or (begin_s := self._begin_s(contending[0][0])) >= until_s:
                 return busy
-            slot = self._contending[0][0]
-            senders = self._senders(slot)
-            frames = [self._queues[sender].popleft() for sender in senders]
-            received = self._received(senders)
-            for sender, frame in zip(senders, frames, strict=True):
-                self._begun_s[frame], self._collided[frame] = begin_s, sender != received
-            self._slot, self._idle_s = slot, begin_s + max(self._airtime_s[frame] for frame in frames)
-            busy.append((begin_s, self._idle_s))
-            for sender in senders:
-                if self._queues[sender]:
-                    self._contend(sender, self._backoffs.popleft())
+            slot, sender = heapq.heappop(contending)
+            if contending and contending[0][0] == slot:
+                senders = [sender, *self._senders(slot)]
+                frames = [queues[each].popleft() for each in senders]
+                received = self._received(senders)
+                for each, frame in zip(senders, frames, strict=True):
+                    self._begun_s[frame], self._collided[frame] = begin_s, each != received
+                end_s = begin_s + max(airtime_s[frame] for frame in frames)
+            else:  # nearly always
+                senders, frame = [sender], queues[sender].popleft()
+                self._begun_s[frame], end_s = begin_s, begin_s + airtime_s[frame]
+            self._slot, self._idle_s = slot, end_s
+            busy.append((begin_s, end_s))
+            for each in senders:
+                if queues[each]:
+                    self._contend(each, self._backoffs.popleft())
 
     def transmissions(self) -> Transmissions:
         """The result for each frame, in the order in which they were added."""
         return Transmissions(np.array(self._begun_s, np.float64), np.array(self._collided, np.bool_))
 
     def _begin_s(self, slot: int) -> float:
-        return self._idle_s + self._radio.aifs_s + (slot - self._slot) * SLOT_S
+        return self._idle_s + self._aifs_s + (slot - self._slot) * SLOT_S
 
     def _admit(self) -> None:
         """Let frames contend that become ready before the next one is sent."""
-        while self._next < len(self._ready_s):
-            ready_s = self._ready_s[self._next]
-            if self._contending and ready_s >= self._begin_s(self._contending[0][0]):
+        contending, queues, all_ready_s = self._contending, self._queues, self._ready_s
+        idle_s = self._begin_s(self._slot)
+        for frame in range(self._next, len(all_ready_s)):
+            ready_s = all_ready_s[frame]
+            if contending and ready_s >= self._begin_s(contending[0][0]):
+                self._next = frame
                 return
-            idle_s = self._begin_s(self._slot)
-            sender = self._station[self._next]
-            queue = self._queues.setdefault(sender, deque())
+            sender = self._station[frame]
+            queue = queues.get(sender)
+            if queue is None:
+                queue = queues[sender] = deque()
             if len(queue) < self._room:
-                queue.append(self._next)
+                queue.append(frame)
                 if len(queue) == 1:
                     # On an idle medium a frame is sent at once, in the slot that begins next.
                     slots = -(-(ready_s - idle_s) // SLOT_S) if ready_s >= idle_s else self._backoffs.popleft()
                     self._contend(sender, int(slots))
-            self._next += 1
+        self._next = len(all_ready_s)
 
     def _contend(self, sender: int, slots: int) -> None:
         heapq.heappush(self._contending, (self._slot + slots, sender))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from labconsole_v2x.attacks.attack_trial import AttackTrial
 from labconsole_v2x.live.station_role import StationRole
 from labconsole_v2x.stations.receiving import PacketCheck, UnverifiedCheck
 from labconsole_v2x.stations.transmission import Instance
-from tests.labconsole_v2x.live.live_lab import UNWATCHED_HZ, LiveLab, Outcome, steady_run
+from tests.labconsole_v2x.live.live_lab import UNWATCHED_HZ, LiveLab, Outcome, is_late, steady_run
 
 ATTACK = {"attackers": 2, "attack_rate": 20.0}
 """Further to the three stations of a short run."""
@@ -56,9 +56,14 @@ class AttackLab(LiveLab):
 
 
 def run(
-    folder: Path, receiver: type[StationRole] = StationRole, *, launcher: Launcher | None = None, **settings: Any
+    folder: Path,
+    receiver: type[StationRole] = StationRole,
+    *,
+    launcher: Launcher | None = None,
+    disturbed: Callable[[Outcome], bool] = is_late,
+    **settings: Any,
 ) -> Outcome:
-    """A short run with this receiver; `folder` is created."""
+    """A short run with this receiver, repeated where it was `disturbed`; `folder` is created."""
 
     class BrokenLab(AttackLab):
         trial = _Trial(receiver)
@@ -66,4 +71,4 @@ def run(
     def attacked() -> Outcome:
         return BrokenLab(folder, launcher=launcher, live_hz=UNWATCHED_HZ).run(**{**ATTACK, **settings})
 
-    return steady_run(attacked)
+    return steady_run(attacked, disturbed)

@@ -13,7 +13,7 @@ from labconsole_v2x.attacks.attack_trial import AttackTrial
 from labconsole_v2x.stations.receiving import REASONS
 from tests.helpers.recorded_runs import record_runs
 from tests.labconsole_v2x.attacks.attack_lab import AttackLab, CredulousReceiver, LonelyReceiver, run
-from tests.labconsole_v2x.live.live_lab import PROCESSES, Outcome
+from tests.labconsole_v2x.live.live_lab import PROCESSES, Outcome, is_incomplete, is_late
 
 BENIGN, ATTACKS = 30, 40
 """Packets in the second that counts: of three stations at 10 Hz, of two attackers at 20 Hz."""
@@ -58,28 +58,40 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
 
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> Cases:
-    """A run of each of these with implausible content."""
-    run_case = lambda folder, name: run(folder, **CONTENT, **CONTENT_CASES[name])  # noqa: E731
+    """A run of each of these with implausible content; it is right at any lateness, unless CAMs are missing."""
+
+    def run_case(folder: Path, name: str) -> Outcome:
+        return run(folder, disturbed=is_incomplete, **CONTENT, **CONTENT_CASES[name])
+
     return record_runs(tmp_path_factory, "attack-content", AttackLab, CONTENT_CASES, run_case)
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     """A run of each of these attacks, with a receiver that verifies nothing."""
-    run_case = lambda folder, name: run(folder, CredulousReceiver, attack=name)  # noqa: E731
+    run_case = lambda folder, name: run(folder, CredulousReceiver, disturbed=is_incomplete, attack=name)  # noqa: E731
     return record_runs(tmp_path_factory, "attack-broken", AttackLab, BROKEN, run_case)
 
 
 def read_in_time(outcome: Outcome) -> tuple[int, int]:
     """How many packets of stations and of attackers were read in the time that counts, whenever they were due."""
     from_ns = outcome.begin_ns + outcome.parameters.warm_up * 1e9
+    return read(outcome, from_ns, from_ns + outcome.parameters.duration * 1e9)
+
+
+def read(outcome: Outcome, from_ns: float = 0, until_ns: float = np.inf) -> tuple[int, int]:
+    """How many packets of stations and of attackers were read between two times."""
     received_ns = outcome.column("received", "received_ns")
-    in_time = (received_ns >= from_ns) & (received_ns < from_ns + outcome.parameters.duration * 1e9)
-    in_time &= outcome.column("received", "waited") == 0
+    in_time = (received_ns >= from_ns) & (received_ns < until_ns) & (outcome.column("received", "waited") == 0)
     numbers, sources = outcome.column("stations", "station"), outcome.column("stations", "source")
     by_kind = (np.isin(outcome.column("received", "source"), sources[kind]) for kind in (numbers <= 3, numbers > 3))
     benign, attacks = (int(np.count_nonzero(in_time & of_kind)) for of_kind in by_kind)
     return benign, attacks
+
+
+def attack_packets(outcome: Outcome) -> int:
+    """How many packets attackers have sent, at any time."""
+    return int(np.count_nonzero(outcome.column("sent", "station") > 3))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -89,12 +101,14 @@ def test_attack_is_rejected_for_its_reason_and_costs_no_cam(cases: Cases, case: 
     figures, receivers = outcome.figures, 3 if settings.get("receivers") == "all" else 1
     assert figures["attack_sent"] == pytest.approx(ATTACKS, abs=2)
     assert outcome.labelled("attack_rejected") == {reason: figures["attack_received"]}
-    assert figures["attack_received"] == pytest.approx(ATTACKS * receivers, abs=2 * receivers)
     assert (figures["false_accepts"], figures["lost"], figures["packet_delivery_ratio"]) == (0, 0, 100)
     assert outcome.verdicts[ACCEPTED] == outcome.verdicts[REJECTED_RIGHTLY] == "pass"
     benign, attacks = read_in_time(outcome)
     heard_each = 2 if receivers > 1 else 1
-    assert benign == pytest.approx(BENIGN * heard_each, abs=3 * heard_each), "each station at most one sooner or later"
+    assert figures["attack_received"] == attacks and read(outcome)[1] == receivers * attack_packets(outcome)
+    if not is_late(outcome):  # else packets of before are read in the second that counts
+        assert attacks == pytest.approx(ATTACKS * receivers, abs=2 * receivers)
+        assert benign == pytest.approx(BENIGN * heard_each, abs=3 * heard_each), "each station at most one more or less"
     assert figures["benign_share"] == pytest.approx(100 * benign / (benign + attacks), abs=2)
     assert 0 < figures["rejected_time"] < figures["receiver_load"] < 100
     assert figures["attack_packet_time"] > 0 < figures["goodput"]
@@ -131,9 +145,8 @@ def test_replay_after_the_window_is_too_old(tmp_path: Path) -> None:
 
 
 def test_overload_is_rejected_and_takes_a_part_of_the_receiver(tmp_path: Path) -> None:
-    outcome = run(
-        tmp_path / "run", launcher=PROCESSES, attack="a-sig-04", attack_rate=400.0
-    )  # too much for one process
+    """Too much for one process. On a busy computer packets wait for the receiver: they are not too old for that."""
+    outcome = run(tmp_path / "run", launcher=PROCESSES, attack="a-sig-04", attack_rate=400.0, cam_past=10_000.0)
     figures = outcome.figures
     assert outcome.failure is None and set(outcome.labelled("attack_rejected")) == {"signature invalid"}
     assert figures["attack_sent"] == pytest.approx(800, rel=0.05)

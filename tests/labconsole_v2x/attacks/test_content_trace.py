@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from labconsole_v2x.attacks.attack_evaluation import LEAST_DETECTED, MOST_FALSE_ALARMS
+from tests.helpers.shared_once import shared_once
 from tests.labconsole_v2x.attacks.content_trace import Detections, FalseContent, TraceSettings, judge, labelled_trace
 
 
 @pytest.fixture(scope="module")
-def detections() -> dict[FalseContent | None, Detections]:
+def detections(tmp_path_factory: pytest.TempPathFactory) -> dict[FalseContent | None, Detections]:
     """Those of a trace with the noise of sensors: 20 stations, 5 attackers of each kind, a minute."""
-    return judge(labelled_trace(TraceSettings()))
+
+    def create(folder: Path) -> None:
+        (folder / "detections").write_bytes(pickle.dumps(judge(labelled_trace(TraceSettings()))))
+
+    folder = shared_once(tmp_path_factory, "content-detections", create)
+    found: dict[FalseContent | None, Detections] = pickle.loads((folder / "detections").read_bytes())
+    return found
 
 
 @pytest.mark.parametrize("content", FalseContent)

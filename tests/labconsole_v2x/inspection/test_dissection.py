@@ -394,7 +394,9 @@ def test_every_cut_of_a_packet_has_a_tree_with_one_reason(vehicle: Vehicle) -> N
     assert cut[-1].value == f"The capture has kept 100 of {len(octets)} octets"
 
 
-def test_mutated_packets_have_a_tree(pki: LabPki, vehicle: Vehicle) -> None:
+@pytest.mark.parametrize("count", [100, pytest.param(600, marks=pytest.mark.nightly)])
+def test_mutated_packets_have_a_tree(pki: LabPki, vehicle: Vehicle, count: int) -> None:
+    """Nightly: 600 of each packet alone find rare damage that has no tree."""
     asking = Header(CAM_PSID, NOW_US, inline_p2pcd_request=(b"abc",))
     answering = Header(CAM_PSID, NOW_US, requested_certificate=pki.root.octets)
     secured = encode_basic_header(1000, 1, secured=True)
@@ -406,7 +408,7 @@ def test_mutated_packets_have_a_tree(pki: LabPki, vehicle: Vehicle) -> None:
         secured + encrypt_to_certificate(b"\x03\x80\x01a", pki.aa),
     ]
     for seed, packet in enumerate(packets):
-        for octets in mutations(frame(packet).octets, 600, seed):
+        for octets in mutations(frame(packet).octets, count, seed):
             tree = dissect(CapturedPacket(TIME_NS, ETHERNET, octets, len(octets)))
             assert tree and all(0 <= node.start <= node.end <= len(octets) for _, node in every(tree))
 

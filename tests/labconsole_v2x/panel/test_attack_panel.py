@@ -31,11 +31,11 @@ def test_facts_have_the_load_of_attackers(qtbot: QtBot, page: AttackPanel) -> No
 
 
 @pytest.mark.usefixtures("worker_threads")
-@pytest.mark.serial  # forty packets in two seconds, in threads of the test process
+@pytest.mark.serial  # forty packets in a second and a half, in threads of the test process
 def test_run_by_click_shows_attackers_and_its_results(
     qtbot: QtBot, page: AttackPanel, shown_window: MainWindow
 ) -> None:
-    short = {"senders": 2, "attackers": 2, "attack_rate": 20.0, "warm_up": 0.5, "duration": 2.0}
+    short = {"senders": 2, "attackers": 2, "attack_rate": 20.0, "warm_up": 0.5, "duration": 1.0}
     page.form.set_values({**page.form.values(), **own_transport(), **short})
     queue = shown_window.services.bridge.queue
     qtbot.mouseClick(page.run_bar.run_button, Qt.MouseButton.LeftButton)

@@ -18,10 +18,11 @@ from labconsole_v2x.stations.sending import Layer
 from labconsole_v2x.use_cases.cases.bench import Parts
 from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
 from labconsole_v2x.use_cases.catalogue import CODES
+from labconsole_v2x.use_cases.evidence import grouped, read_lines
 from labconsole_v2x.use_cases.judging import FAILED, judge
 from tests.labconsole_v2x.use_cases import broken_authorities
 from tests.labconsole_v2x.use_cases import broken_parts as broken
-from tests.labconsole_v2x.use_cases.case_lab import SETTINGS, judged_from_file
+from tests.labconsole_v2x.use_cases.case_lab import SETTINGS, lines_of
 
 _PLUGIN = "labconsole_v2x."
 _FUNCTIONS = "use_cases.cases.function_cases."
@@ -232,15 +233,19 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         ),
     ),
     "F-CON-01": (
-        receiver(
-            "has false alarms",
-            broken.alarming,
-            says_otherwise("CAM of a genuine station", "implausible content", "accepted"),
+        replace(
+            receiver(
+                "has false alarms",
+                broken.alarming,
+                says_otherwise("CAM of a genuine station", "implausible content", "accepted"),
+            ),
+            instead=_SHORT_DRIVE,
         ),
         Fault(
             "sends its speed in km/h",
-            r"CAM of a genuine station: 1200 sent, .*\d+ implausible content",
+            r"CAM of a genuine station: 360 sent, .*\d+ implausible content",
             Parts(sender=broken.with_wrong_speed),
+            _SHORT_DRIVE,
         ),
     ),
     "F-IVS-01": (
@@ -420,4 +425,5 @@ def test_broken_part_turns_its_case_to_failed(code: str, fault: Fault, monkeypat
     judgement = judge(evidence)
     assert judgement.result == FAILED, judgement.reason
     assert re.search(fault.reason, judgement.reason), judgement.reason
-    assert judged_from_file(evidence.records) == judgement
+    (stored,) = grouped(read_lines(lines_of(evidence.records))).values()
+    assert (stored.case, stored.records) == (code, evidence.records), "so that it is judged so, too"
