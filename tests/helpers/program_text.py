@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-COMMAND = (sys.executable, "-m", "tests.helpers.program_text")
+PROGRAM = (sys.executable, "-m", "tests.helpers.program_text")
 
 if __name__ == "__main__":
     code, sys.argv[:] = sys.argv[1], ["-c", *sys.argv[2:]]

@@ -14,7 +14,7 @@ import pytest
 
 from labconsole.store import edits
 from labconsole.store.run_store import Store
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import may_mount
 
 GOLDEN = Path(__file__).parent.parent / "store" / "golden" / "v3.db"

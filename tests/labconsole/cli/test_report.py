@@ -14,7 +14,7 @@ from labconsole.store.run_store import Store
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.pdfsig import pdfsig
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.shared_once import copy_database
 from tests.helpers.small_disk import on_small_disk
 from tests.helpers.stored_post_trial import queue_post, spring_database

@@ -25,7 +25,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunDetail, RunStatus, StoredAttachment
 from tests.benchmarks.export import measured
 from tests.helpers.practice import PLUGIN, Bench, environment
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import on_small_disk
 
 KIND, ROLE, CAPTURE, LOG = "practice.attaching", "sniffer-0", "capture.pcapng", "trial.log"

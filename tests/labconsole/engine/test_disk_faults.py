@@ -16,7 +16,7 @@ from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import PLUGIN, TIMEOUT_S, environment, profile_text
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import on_small_disk
 
 _FAILING = """

@@ -22,7 +22,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.host_network import NETWORKS, Loopback, Namespaces, Network, network_of
 from tests.helpers.practice import Bench
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.signals import frozen
 from tests.helpers.small_disk import small_disk
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster

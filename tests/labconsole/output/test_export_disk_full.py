@@ -9,7 +9,7 @@ import numpy as np
 
 from labconsole.model.series import Event, Level
 from labconsole.store.run_store import EventRecord, SampleChunk, Store
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import on_small_disk
 from tests.labconsole.output.conftest import MESSAGES
 

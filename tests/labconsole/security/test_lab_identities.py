@@ -42,7 +42,7 @@ from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.key_types import KeyType, type_of
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, certify, foreign_authority, write_identity
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.labconsole.security.pki.pki_lab import OwnState
 
 NAMES = (STATE_A, STATE_B, BROKER)

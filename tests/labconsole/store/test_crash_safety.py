@@ -20,7 +20,7 @@ from labconsole.store import edits
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import SampleChunk, Store
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 _spec = importlib.util.spec_from_file_location("crash_writer", WRITER)

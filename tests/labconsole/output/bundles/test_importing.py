@@ -19,7 +19,7 @@ from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.labconsole.output.bundles.campaign import CAMPAIGN, CAPTURE, PLACED, counts, digests, filled
 from tests.labconsole.output.conftest import HEX, NOW
 

@@ -19,7 +19,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.key_types import KeyType
 from tests.helpers.practice import environment
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.x509_keys import key_of
 from tests.labconsole.security.pki import pki_worker
 

@@ -26,7 +26,7 @@ from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import initialise_token, lab_so_pin, lab_token, make_softhsm_token
 from labconsole.security.token.named_tokens import find_configuration, save_configuration
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 
 MAKE = (
     "import sys, pathlib; from labconsole.security.token.lab_token import lab_token;"

@@ -30,7 +30,7 @@ from labconsole.security.token.mechanisms import (
     probed_kind,
 )
 from tests.helpers.kryoptic_token import make_kryoptic_token
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 
 KEY_WRAP, KEY_WRAP_PAD, KEY_WRAP_KWP = WrapMechanism
 BOTH = {KeyKind.RSA_2048: True, KeyKind.P_256: True}

@@ -21,7 +21,7 @@ from labconsole.security.token.cryptoki import opening
 from labconsole.security.token.cryptoki.module import load_module
 from labconsole.security.token.cryptoki.opening import Token, find_token, open_token, pin_warning, serial_of
 from labconsole.security.token.errors import TokenError, WrongPinError
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.softhsm_token import create_softhsm_token
 
 WRONG = Secret("4321-wrong")

@@ -26,7 +26,7 @@ from labconsole.security.token.cryptoki.private_keys import TokenRSAPrivateKey, 
 from labconsole.security.token.cryptoki.wrapping import Wrapper, find_wrapper, make_wrapper
 from labconsole.security.token.errors import TamperedKeyError, TokenError
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
-from tests.helpers.program_text import COMMAND as PROGRAM
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.signals import frozen
 
 KINDS = (
