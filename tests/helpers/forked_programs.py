@@ -28,7 +28,8 @@ import psutil
 from labconsole.processes import prctl
 
 _ROOT = str(Path(__file__).parents[2])
-_THREADS = "tests.helpers.console_in_threads"
+_MOUNTING = ["-m", "sh", "-c"]
+"""The first arguments of `unshare` for a program with file systems of its own (`small_disk`)."""
 _READ_AT_START = ("LD_", "MALLOC_", "GLIBC_", "OPENSSL_", "LC_", "LANG", "TZ", "PYTHON")
 """What begins the names of variables that a program reads when it starts, or libraries when they are loaded."""
 _READ_LATER = frozenset(
@@ -146,17 +147,18 @@ def _request(call: Mapping[str, Any]) -> dict[str, Any] | None:
     unusual = call["executable"], call["preexec_fn"], call["shell"], call["pass_fds"]
     if any(unusual) or not isinstance(call["args"], list | tuple):
         return None
-    program, *words = map(str, call["args"])
+    mount, (program, *words) = _without_mount([*map(str, call["args"])])
     options = [*itertools.takewhile(("-P", "-u").__contains__, words)]
     if program != sys.executable or words[len(options) : len(options) + 1] != ["-m"]:
         return None
     module, *rest = words[len(options) + 1 :]
     environment = dict(os.environ if call["env"] is None else call["env"])
-    if not (module.startswith("labconsole.") or module == _THREADS) or _starts_otherwise(environment):
+    if not module.startswith(("labconsole.", "tests.")) or _starts_otherwise(environment):
         return None
     if rest[:1] == ["gui"]:  # Qt is not imported before a fork
         return None
     return {
+        "mount": mount,
         "module": module,
         "options": options,
         "arguments": rest,
@@ -168,6 +170,15 @@ def _request(call: Mapping[str, Any]) -> dict[str, Any] | None:
         "scheduler": os.sched_getscheduler(0),
         "priority": os.getpriority(os.PRIO_PROCESS, threading.get_native_id()),
     }
+
+
+def _without_mount(command: list[str]) -> tuple[list[str], list[str]]:
+    """The command that mounts the file systems which a program alone has, and the program; each may be empty."""
+    name, *arguments = command
+    if Path(name).name != "unshare" or arguments[:3] != _MOUNTING or sys.executable not in arguments:
+        return [], command
+    first = arguments.index(sys.executable)
+    return [*arguments[1:first], "true"], arguments[first:]
 
 
 def _starts_otherwise(environment: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,11 +18,11 @@ _MOUNT = ["-m", "sh", "-c", 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && 
 
 
 def on_small_disk(
-    disk: Path, size: str, commands: str, environment: Mapping[str, str]
+    disk: Path, size: str, command: Sequence[object], environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run shell commands while `disk` is a file system of `size` ("20m") that no other process sees; skips where one
-    may not mount."""
-    return _run([*small_disk(disk, size), "sh", "-c", commands], environment)
+    """Run a command while `disk` is a file system of `size` ("20m") that no other process sees; skips where one may not
+    mount."""
+    return _run([*small_disk(disk, size), *map(str, command)], environment)
 
 
 def small_disk(disk: Path, size: str) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +14,7 @@ import pytest
 
 from labconsole.store import edits
 from labconsole.store.run_store import Store
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import may_mount
 
 GOLDEN = Path(__file__).parent.parent / "store" / "golden" / "v3.db"
@@ -64,7 +64,7 @@ def on_media(content: Path, folder: Path, *commands: str, **variables: str) -> l
     if not may_mount():
         pytest.skip("needs the right to mount a tmpfs")
     words = [[*line.split(), "--db", f"{mounted}/runs.db"] for line in commands]
-    done = _mounted(mounted, content, [sys.executable, "-c", COMMANDS, json.dumps(words)], variables)
+    done = _mounted(mounted, content, [*PROGRAM, COMMANDS, json.dumps(words)], variables)
     assert done.returncode == 0, done.stderr
     ends = zip(words, map(json.loads, done.stdout.splitlines()), strict=True)
     return [subprocess.CompletedProcess(command, *end) for command, end in ends]
@@ -74,7 +74,7 @@ def _mounted(
     mounted: Path, content: Path, command: list[str], variables: Mapping[str, str] = MappingProxyType({})
 ) -> subprocess.CompletedProcess[str]:
     assert UNSHARE is not None
-    shell = [UNSHARE, "-m", "sh", "-c", MOUNT, mounted, content, *command]
+    shell = [UNSHARE, "-m", "sh", "-c", MOUNT, str(mounted), str(content), *command]
     return subprocess.run(shell, capture_output=True, text=True, timeout=100, env={**os.environ, **variables})
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from labconsole.store.run_store import Store
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.pdfsig import pdfsig
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.shared_once import copy_database
 from tests.helpers.small_disk import on_small_disk
 from tests.helpers.stored_post_trial import queue_post, spring_database
@@ -121,9 +121,18 @@ def test_refused_report_is_one_line_and_writes_no_file(
     assert not list(tmp_path.rglob("*.pdf")) and not list(tmp_path.rglob("*.partial"))
 
 
+AND_LIST = """
+import os, sys
+from labconsole.cli.main import main
+
+folder, *words = sys.argv[1:]
+print(main(words), *os.listdir(folder))
+"""
+
+
 def test_full_disk_is_reported_and_leaves_no_partial_report(report: Command, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
-    command = f"{sys.executable} -m labconsole.cli.main report 1 2 --pdf {disk}/r.pdf --db {tmp_path / 'a.db'}"
-    done = on_small_disk(disk, "64k", f"{command}; echo $?; ls -A {disk}", os.environ)
+    words = ("report", "1", "2", "--pdf", disk / "r.pdf", "--db", tmp_path / "a.db")
+    done = on_small_disk(disk, "64k", (*PROGRAM, AND_LIST, disk, *words), os.environ)
     assert done.stdout == "1\n"
     assert done.stderr.endswith("r.pdf cannot be written, the disk is full: free some space or choose another one.\n")

@@ -25,6 +25,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunDetail, RunStatus, StoredAttachment
 from tests.benchmarks.export import measured
 from tests.helpers.practice import PLUGIN, Bench, environment
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import on_small_disk
 
 KIND, ROLE, CAPTURE, LOG = "practice.attaching", "sniffer-0", "capture.pcapng", "trial.log"
@@ -213,6 +214,12 @@ with redirect_stdout(sys.stderr):
     main(["verify", "1", *sys.argv[1:]])
 """
 """Shows a run on standard output, and verifies it on standard error."""
+ONE_BY_ONE = """
+import json, subprocess, sys
+
+codes = [subprocess.run(command).returncode for command in json.loads(sys.argv[1])]
+sys.exit(codes[-1])
+"""
 
 
 def _until_the_disk_is_full(folder: Path, rate: int, later: Path | None = None) -> list[dict[str, Any]]:
@@ -220,13 +227,17 @@ def _until_the_disk_is_full(folder: Path, rate: int, later: Path | None = None) 
     they say of the run `later` and again of the first one, whose spool is then gone."""
     profile, disk = folder / "big.toml", folder / "disk"
     profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\nrate = {rate}\n')
-    console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db"
-    shown = f"{sys.executable} -c '{SHOWN}' {database}"
-    commands = f"{console} run {profile} {database} --json; {shown}"
+    console, database = (sys.executable, "-m", "labconsole.cli.main"), ("--db", f"{disk}/runs.db")
+    shown = (*PROGRAM, SHOWN, *database)
+    commands: list[tuple[str, ...]] = [(*console, "run", str(profile), *database, "--json"), shown]
     if later is not None:
-        commands += f"; mount -o remount,size=300m {disk}; {console} run {later} {database} --json; {shown}"
-        commands += f'; test -z "$(ls {disk}/runs.db.spool)"'
-    done = on_small_disk(disk, "32m", commands, environment(PLUGIN))
+        commands += [
+            ("mount", "-o", "remount,size=300m", str(disk)),
+            (*console, "run", str(later), *database, "--json"),
+            shown,
+            ("sh", "-c", f'test -z "$(ls {disk}/runs.db.spool)"'),
+        ]
+    done = on_small_disk(disk, "32m", (*PROGRAM, ONE_BY_ONE, json.dumps(commands)), environment(PLUGIN))
     said = [json.loads(line) for line in done.stdout.splitlines()]
     assert said[0]["status"] == "failed" and "Traceback" not in done.stderr and done.returncode == 0
     assert "Free space on that disk" in said[0]["reason"] or "disk of" in said[0]["reason"]

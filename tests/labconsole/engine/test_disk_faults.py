@@ -16,6 +16,7 @@ from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import PLUGIN, TIMEOUT_S, environment, profile_text
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import on_small_disk
 
 _FAILING = """
@@ -68,7 +69,7 @@ def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, lis
     What processes of a run do on a full disk is judged by `test_attachments.py`.
     """
     disk = folder / "disk"
-    command = f"{sys.executable} -c '{_RUN_AND_SHOW}' {profile} --db {disk}/runs.db"
+    command = (*PROGRAM, _RUN_AND_SHOW, profile, "--db", disk / "runs.db")
     done = on_small_disk(disk, size, command, environment(PLUGIN))
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -101,8 +102,9 @@ LOG, CAPTURE = {"trial.log": 10_000_000}, "capture.pcapng"
 
 def _recovered(folder: Path, megabytes: int) -> list[dict[str, Any]]:
     """The two reports of `full_disk.py` on a dead run that left so much: with the disk full, and with room."""
-    disk, program = folder / "disk", Path(__file__).with_name("full_disk.py")
-    done = on_small_disk(disk, "64m", f"{sys.executable} {program} {disk} {megabytes}", environment())
+    disk = folder / "disk"
+    command = (sys.executable, "-m", "tests.labconsole.engine.full_disk", disk, megabytes)
+    done = on_small_disk(disk, "64m", command, environment())
     assert done.returncode == 0, done.stderr
     reports: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     return reports

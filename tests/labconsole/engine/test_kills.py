@@ -29,12 +29,12 @@ from labconsole.engine.spool import EventBlock, SampleBlock, SpoolReader
 from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
+from tests.helpers.forked_programs import runs
 from tests.helpers.practice import TIMEOUT_S, Bench, profile_text, wait_until
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL"),
     pytest.mark.timeout(900),
-    pytest.mark.usefixtures("started_programs"),
 ]
 
 
@@ -138,18 +138,19 @@ def _engine_processes(pid: int) -> list[psutil.Process]:
         family = [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
-    return [one for one in family if any("labconsole.engine" in argument for argument in _command(one))]
+    return [one for one in family if _runs_program(one, "worker", "role")]
 
 
 def _roles(pid: int) -> list[psutil.Process]:
-    return [process for process in _engine_processes(pid) if "labconsole.engine.role" in _command(process)]
+    return [process for process in _engine_processes(pid) if _runs_program(process, "role")]
 
 
-def _command(process: psutil.Process) -> list[str]:
+def _runs_program(process: psutil.Process, *names: str) -> bool:
+    """Whether a process runs one of these programs of the engine."""
     try:
-        return process.cmdline()
+        return any(runs(process, f"labconsole.engine.{name}") for name in names)
     except psutil.NoSuchProcess:
-        return []
+        return False
 
 
 def _gone(processes: list[psutil.Process]) -> bool:
@@ -205,6 +206,7 @@ def _kill_workers(folder: Path, moments: random.Random, hits: int) -> None:
             else:
                 _pump_for(bench, moments.uniform(0, LATEST_S))
             family = _engine_processes(pid)
+            assert psutil.Process(pid) in family
             before = Committed.of(bench.database, run_id)
             os.kill(pid, signal.SIGKILL)
             assert _gone(family)
@@ -229,6 +231,7 @@ def _kill_roles(folder: Path, moments: random.Random, hits: int) -> None:
             _pump_for(bench, moments.uniform(0, LATEST_S))
             before = Committed.of(bench.database, run_id)
             family = _engine_processes(pid)
+            assert len(family) > 1, "the worker and a role"
             moments.choice(_roles(pid)).kill()
             _pump_to_the_end(bench, run_id)
             assert _gone(family)
@@ -264,7 +267,7 @@ def _kill_consoles(folder: Path, moments: random.Random, wanted: int) -> None:
         before = {run_id: Committed.of(database, run_id) for run_id in live}
         console.kill()
         console.wait()
-        assert _gone(family), [_command(process) for process in family]
+        assert _gone(family), family
         for run_id in live:
             seen.append((run_id, before[run_id], Committed.spooled(database, run_id)))
         hits += newest & set(_running(database))

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from labconsole.model.placement import RoleRequest
 from labconsole.paths import HOME_VARIABLE
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.named_tokens import save_configuration, tokens_file
+from tests.helpers.forked_programs import programs_started
 from tests.helpers.signals import frozen
 from tests.helpers.worker_threads import operations_in_threads
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, Served, cluster
@@ -187,11 +189,12 @@ def test_ctrl_c_is_the_regular_end_of_an_agent(running: ClusterProcesses, tmp_pa
     assert "eta has left the cluster" in agent.said
 
 
-@pytest.mark.usefixtures("started_programs")
 def test_agents_join_again_without_their_enrolment_where_the_scheduler_comes_back(tmp_path: Path) -> None:
     """Scheduler and agent are started as at a terminal; no secret is in their arguments or output."""
-    with cluster(tmp_path / "console") as found:
-        agent = found.joins("alpha", tmp_path / "alpha")
+    with ExitStack() as stack:
+        with programs_started():
+            found = stack.enter_context(cluster(tmp_path / "console"))
+            agent = found.joins("alpha", tmp_path / "alpha")
         for served in (agent, found.scheduler):
             assert b"PRIVATE" not in Path(f"/proc/{served.process.pid}/cmdline").read_bytes()
             assert "PRIVATE" not in served.said

@@ -6,7 +6,6 @@ Faults of cables and links, which only namespaces have, are found by the nightly
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -23,6 +22,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.host_network import NETWORKS, Loopback, Namespaces, Network, network_of
 from tests.helpers.practice import Bench
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.signals import frozen
 from tests.helpers.small_disk import small_disk
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
@@ -42,7 +42,9 @@ from tests.labconsole.hosts.shared_cluster import SharedCluster
 
 NEWER = """
 import labconsole, sys
-labconsole.__version__ = "99.0"
+for name, module in list(sys.modules.items()):  # a forked program has imported them
+    if name.partition(".")[0] == "labconsole" and hasattr(module, "__version__"):
+        module.__version__ = "99.0"
 from labconsole.cli.main import main
 raise SystemExit(main(sys.argv[4:]))
 """
@@ -311,7 +313,7 @@ def test_two_consoles_have_their_runs_on_one_host(
 
 
 def test_an_agent_of_a_newer_version_gets_no_role(bench: Bench, running: ClusterProcesses, tmp_path: Path) -> None:
-    agent = running.joins("newer", tmp_path / "newer", within=(sys.executable, "-c", NEWER))
+    agent = running.joins("newer", tmp_path / "newer", within=(*PROGRAM, NEWER))
     try:
         detail = run(bench, running, [{"role": "*", "host": "newer"}], count=10)
     finally:

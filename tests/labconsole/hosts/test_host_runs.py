@@ -16,10 +16,10 @@ import pytest
 from labconsole.analysis.caveats import busy
 from labconsole.clock_comparison import HOST_JUMPED, clocks_doubt, host_offsets
 from labconsole.model.placement import Placement
-from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from tests.helpers.practice import Bench, campaign
+from tests.helpers.forked_programs import runs
+from tests.helpers.practice import Bench, alive, campaign
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 from tests.labconsole.hosts.host_runs import (
     DRIFT_PPM,
@@ -146,34 +146,33 @@ def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, runn
     assert len(bench.numbers(run_id)) >= 500
 
 
-@pytest.mark.usefixtures("started_programs")
-def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path) -> None:
+def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
+    bench.pump_until(lambda: len(local_nodes()) == 3)
+    nodes = local_nodes()
     bench.pump_until_idle()
     detail = bench.detail(run_id)
     assert detail.row.status is RunStatus.FINISHED, detail.row.reason
     assert {role.host for role in detail.roles} == {"local-1", "local-2"}
-    assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
+    assert not [node for node in nodes if alive(node.pid)] and not local_nodes()
 
 
-@pytest.mark.usefixtures("started_programs")
-def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path) -> None:
+def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
-    bench.pump_until(lambda: any(is_local_node(one, home) for one in psutil.Process().children()))
+    bench.pump_until(lambda: bool(local_nodes()))
     bench.queue.cancel(run_id)
     bench.pump_until_idle()
     row = bench.detail(run_id).row
     assert (row.status, row.reason) == (RunStatus.CANCELLED, "Cancelled by the operator.")
-    assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
+    assert not local_nodes()
 
 
-@pytest.mark.usefixtures("started_programs")
 def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(bench_of_processes: Bench, home: Path) -> None:
     bench = bench_of_processes
     planned = campaign(bench.folder, roles=2, count=100_000, rate=1000)
@@ -181,20 +180,25 @@ def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(bench_of_proc
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
     pump_until_counted(bench, run_id, 3000)
+    nodes = local_nodes()
+    assert len(nodes) == 2
     worker_process().kill()
     pump_until_final(bench, run_id)
     row = bench.detail(run_id).row
     assert row.status is RunStatus.INTERRUPTED and "collect" not in row.reason
     assert min(len(bench.numbers(run_id)), len(bench.numbers(run_id, "counter-1"))) >= 500
     assert not list((home / "hosts" / "runs").glob(f"local-*/{row.uuid}"))
-    assert eventually(lambda: not [one for one in psutil.process_iter() if is_local_node(one, home)], 15)
+    assert eventually(lambda: not [node for node in nodes if alive(node.pid)], 15)
 
 
-def is_local_node(process: psutil.Process, home: Path) -> bool:
-    """Whether it is a node of a cluster that a run of this console has started."""
-    with suppress(psutil.Error):
-        return "labconsole.hosts.local_node" in process.cmdline() and process.environ()[HOME_VARIABLE] == str(home)
-    return False
+def local_nodes() -> list[psutil.Process]:
+    """The nodes of clusters that runs of this process have started."""
+    nodes = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if runs(process, "labconsole.hosts.local_node"):
+                nodes.append(process)
+    return nodes
 
 
 def test_a_trial_that_works_with_files_of_this_computer_runs_on_no_host(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from labconsole.model.series import Event, Level
 from labconsole.store.run_store import EventRecord, SampleChunk, Store
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.small_disk import on_small_disk
 from tests.labconsole.output.conftest import MESSAGES
 
@@ -37,7 +37,7 @@ def test_full_disk_leaves_no_partial_export(store: Store, runs: list[int], tmp_p
     ]
     store.append(runs[1], chunks, said)
     disk = tmp_path / "disk"
-    done = on_small_disk(disk, "256k", f"{sys.executable} -c '{EXPORTS}' {store.path} {disk}", os.environ)
+    done = on_small_disk(disk, "256k", (*PROGRAM, EXPORTS, store.path, disk), os.environ)
     assert done.stdout.splitlines() == ["csv 1", "parquet 1", "json 1"], "no file, and no folder, is left"
     sentences = done.stderr.splitlines()
     assert len(sentences) == 3

@@ -8,7 +8,6 @@ import shutil
 import ssl
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -43,6 +42,7 @@ from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.key_types import KeyType, type_of
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, certify, foreign_authority, write_identity
+from tests.helpers.program_text import PROGRAM
 from tests.labconsole.security.pki.pki_lab import OwnState
 
 NAMES = (STATE_A, STATE_B, BROKER)
@@ -241,7 +241,7 @@ def test_foreign_and_expired_certificates_do_not_verify(tmp_path: Path) -> None:
 
 def test_processes_at_the_same_time_make_one_set(tmp_path: Path) -> None:
     directory = tmp_path / "pki"
-    command = [sys.executable, "-c", QUICK + MAKE, str(directory)]
+    command = [*PROGRAM, QUICK + MAKE, str(directory)]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     answers = {process.communicate(timeout=60)[0].strip() for process in processes}
     assert answers == {str(lab_identities(directory).authority_file)}
@@ -256,7 +256,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(tmp_path: Pa
     killed_in_the_middle = 0
     for number in range(rounds):
         directory = tmp_path / f"{number}"
-        process = subprocess.Popen([sys.executable, "-c", MAKE, str(directory)], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*PROGRAM, MAKE, str(directory)], stdout=subprocess.DEVNULL)
         while process.poll() is None and not list(directory.glob("keys/*.pem")):
             time.sleep(0.002)
         time.sleep(randomness.uniform(0, 0.15) if number else 0)

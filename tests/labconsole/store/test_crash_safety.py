@@ -20,6 +20,7 @@ from labconsole.store import edits
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import SampleChunk, Store
+from tests.helpers.program_text import PROGRAM
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 _spec = importlib.util.spec_from_file_location("crash_writer", WRITER)
@@ -36,7 +37,7 @@ HOLD_LOCK = (
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, str(WRITER), *map(str, arguments)]
+    command = [sys.executable, "-m", "tests.labconsole.store.crash_writer", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
 
 
@@ -131,7 +132,7 @@ def test_a_full_database_stores_all_of_a_batch_or_nothing(store: Store, new_runs
 def test_a_database_that_another_console_holds_is_named(store: Store, database: Path) -> None:
     lock = f"{database}.lock"
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD_LOCK, lock], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+        [*PROGRAM, HOLD_LOCK, lock], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     ) as holder:
         assert output(holder).readline() == "held\n"
         with pytest.raises(StoreError, match="locked by another lab console"):

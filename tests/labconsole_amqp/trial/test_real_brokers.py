@@ -137,7 +137,7 @@ def test_clients_with_unknown_certificates_are_refused(tested: BrokerUnderTest, 
 def test_broker_is_stopped_and_started_in_mid_run(kind: str, tmp_path: Path) -> None:
     """Nightly: alone finds that Artemis or Broker-J lose durable messages over a restart.
 
-    RabbitMQ is restarted in mid-run in CI by `test_rabbitmq_is_restarted_in_mid_run_killed_and_replaced`.
+    RabbitMQ is restarted in mid-run in CI by `test_rabbitmq_is_restarted_in_mid_run`.
     """
     with RealBroker(kind, tmp_path / "broker", anonymous=True) as broker:
 

@@ -19,6 +19,7 @@ from labconsole.store.evidence.checking import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store
+from tests.helpers.program_text import PROGRAM
 from tests.labconsole.output.bundles.campaign import CAMPAIGN, CAPTURE, PLACED, counts, digests, filled
 from tests.labconsole.output.conftest import HEX, NOW
 
@@ -175,7 +176,7 @@ import_bundle(Path(sys.argv[1]), Path(sys.argv[2]), die)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
 def test_a_kill_in_the_middle_leaves_nothing(good: Path, other: Path) -> None:
-    killed = subprocess.run([sys.executable, "-c", _KILLED, str(other), str(good)], timeout=60)
+    killed = subprocess.run([*PROGRAM, _KILLED, str(other), str(good)], timeout=60)
     assert killed.returncode == -signal.SIGKILL
     assert set(counts(other).values()) == {0}
     assert len(import_bundle(other, good).imported) == 4

@@ -19,6 +19,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.key_types import KeyType
 from tests.helpers.practice import environment
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.x509_keys import key_of
 from tests.labconsole.security.pki import pki_worker
 
@@ -32,7 +33,7 @@ def test_killed_at_any_moment(tmp_path: Path, count: int) -> None:
     said: list[str] = []
     workers = [
         subprocess.Popen(
-            [sys.executable, pki_worker.__file__, str(tmp_path / "pki")],
+            [sys.executable, "-m", pki_worker.__name__, str(tmp_path / "pki")],
             stdout=subprocess.PIPE,
             text=True,
             env=environment(ROOT) | {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"},
@@ -82,9 +83,7 @@ while True:
 def test_a_key_file_that_was_being_encrypted_again_opens_after_a_kill(tmp_path: Path) -> None:
     path, chance = tmp_path / "key.pem", random.Random(6)
     save_private_key(path, key_of(KeyType.P_256), Secret("x"))
-    worker = subprocess.Popen(
-        [sys.executable, "-P", "-c", REWRITING, str(path)], stdout=subprocess.PIPE, env=environment(ROOT)
-    )
+    worker = subprocess.Popen([*PROGRAM, REWRITING, str(path)], stdout=subprocess.PIPE, env=environment(ROOT))
     assert worker.stdout is not None
     worker.stdout.readline()
     time.sleep(chance.random() * 0.2)

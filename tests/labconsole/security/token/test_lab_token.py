@@ -26,6 +26,7 @@ from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import initialise_token, lab_so_pin, lab_token, make_softhsm_token
 from labconsole.security.token.named_tokens import find_configuration, save_configuration
+from tests.helpers.program_text import PROGRAM
 
 MAKE = (
     "import sys, pathlib; from labconsole.security.token.lab_token import lab_token;"
@@ -75,7 +76,7 @@ def test_everything_is_the_owners_alone(made: Path) -> None:
 
 
 def test_processes_at_the_same_time_make_one_token(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", MAKE, str(tmp_path)]
+    command = [*PROGRAM, MAKE, str(tmp_path)]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     first, second = (
         TokenConfiguration.model_validate_json(process.communicate(timeout=60)[0]) for process in processes
@@ -219,7 +220,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(
     killed_in_the_middle = 0
     for number, delay_s in enumerate(delays_s):
         home = tmp_path / f"{number}"
-        process = subprocess.Popen([sys.executable, "-c", MAKE, str(home)], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*PROGRAM, MAKE, str(home)], stdout=subprocess.DEVNULL)
         while process.poll() is None and not list(home.glob("tokens/.making-*")):
             time.sleep(0.002)
         time.sleep(delay_s)

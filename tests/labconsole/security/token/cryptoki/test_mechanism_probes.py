@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from labconsole.security.token.mechanisms import (
     probed_kind,
 )
 from tests.helpers.kryoptic_token import make_kryoptic_token
+from tests.helpers.program_text import PROGRAM
 
 KEY_WRAP, KEY_WRAP_PAD, KEY_WRAP_KWP = WrapMechanism
 BOTH = {KeyKind.RSA_2048: True, KeyKind.P_256: True}
@@ -190,7 +190,7 @@ def test_a_module_that_is_not_thread_safe_is_detected(configuration: TokenConfig
     How soon is chance, and takes longest where the threads share one processor.
     """
     with subprocess.Popen(
-        [sys.executable, "-c", UNLOCKED, configuration.model_dump_json()],
+        [*PROGRAM, UNLOCKED, configuration.model_dump_json()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from labconsole.security.token.cryptoki import opening
 from labconsole.security.token.cryptoki.module import load_module
 from labconsole.security.token.cryptoki.opening import Token, find_token, open_token, pin_warning, serial_of
 from labconsole.security.token.errors import TokenError, WrongPinError
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.softhsm_token import create_softhsm_token
 
 WRONG = Secret("4321-wrong")
@@ -221,7 +221,7 @@ for _ in range(8):
 def test_processes_that_open_one_token_at_a_time_all_find_it(configuration: TokenConfiguration) -> None:
     """A login writes the token's file, and a module that starts meanwhile would see half of it."""
     processes = [
-        subprocess.Popen([sys.executable, "-c", OPENING], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([*PROGRAM, OPENING], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
     settings = configuration.model_dump_json()

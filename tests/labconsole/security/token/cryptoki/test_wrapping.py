@@ -26,6 +26,7 @@ from labconsole.security.token.cryptoki.private_keys import TokenRSAPrivateKey, 
 from labconsole.security.token.cryptoki.wrapping import Wrapper, find_wrapper, make_wrapper
 from labconsole.security.token.errors import TamperedKeyError, TokenError
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
+from tests.helpers.program_text import PROGRAM
 from tests.helpers.signals import frozen
 
 KINDS = (
@@ -264,7 +265,7 @@ def test_a_second_process_unwraps_with_the_key_in_the_token(
         "public_key": pair.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode(),
         "message": MESSAGE.decode(),
     }
-    command = [sys.executable, "-c", SIGN_ELSEWHERE]
+    command = [*PROGRAM, SIGN_ELSEWHERE]
     answer = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 0, answer.stderr
     pair.public_key.verify(bytes.fromhex(answer.stdout), MESSAGE, ec.ECDSA(hashes.SHA256()))
@@ -278,7 +279,7 @@ def test_signing_never_waits_for_a_process_that_makes_keys(
     with (
         ThreadPoolExecutor(1) as threads,
         subprocess.Popen(
-            [sys.executable, "-c", GENERATE_ELSEWHERE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*PROGRAM, GENERATE_ELSEWHERE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as generator,
     ):
         try:
