@@ -395,7 +395,7 @@ class TestRefusedByTls:
     def test_a_client_that_does_not_speak_tls(self, end: ListeningEnd, good: TlsSettings) -> None:
         with pytest.raises(UserError, match="is a TLS port, and Test 1 has no TLS"):
             connect(end.endpoint())
-        assert end.refused[0] == "client does not speak TLS, which this port needs"
+        assert end.wait(end.refused) == "client does not speak TLS, which this port needs"
         accepts(end, good)
 
     def test_a_client_that_hangs_up_in_the_handshake(self, end: ListeningEnd, good: TlsSettings) -> None:
@@ -449,7 +449,7 @@ class TestRefused:
     def test_a_client_that_speaks_tls(self, end: ListeningEnd, pki: LabCa) -> None:
         with pytest.raises(UserError, match="does not speak TLS"):
             connect(end.endpoint(TlsSettings(trust=pki.ca_file)))
-        assert end.refused[0] == "client speaks TLS, which this port does not"
+        assert end.wait(end.refused) == "client speaks TLS, which this port does not"
         accepts(end)
 
     def test_a_client_that_hangs_up(self, end: ListeningEnd) -> None:
