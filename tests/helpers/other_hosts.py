@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ class Keyring(KeyringBackend):
 
 
 class HostRole(ChildRole):
-    """`LaunchedRole` of a process on a host; what could betray a secret is read while it runs."""
+    """`LaunchedRole` of a process on a host; what could betray a secret is read while it runs, if it is `inspected`."""
 
-    def __init__(self, start: RoleStart, folder: Path, address: str, console: Sequence[Path]) -> None:
+    def __init__(self, start: RoleStart, folder: Path, address: str, console: Sequence[Path], inspected: bool) -> None:
         folder.mkdir()
         self.folder, self._console, self._address = folder, console, address
         self.secrets = {request.key: start.given.get(request.key) or request.resolve() for request in start.requests}
@@ -45,7 +46,7 @@ class HostRole(ChildRole):
             "PYTHON_KEYRING_BACKEND": "host_keyring.Keyring",
             "ASKED_FOR": str(self.asked_for),
         }
-        with programs_started():  # `shown` reads what the system shows of it
+        with programs_started() if inspected else nullcontext():
             super().__init__(start.name, cwd=folder, env=environment)
         self.host = self.clock_domain = "elsewhere"
         self.send(encode_line(self._task(start)))
@@ -72,27 +73,31 @@ class HostRole(ChildRole):
         return self.folder / "asked-for"
 
     def shown(self) -> bytes:
-        """What the system shows of the process to others: environment and command line."""
+        """What the system shows of the process to others, if it is `inspected`: environment and command line."""
         return b"".join(Path(f"/proc/{self.pid}/{name}").read_bytes() for name in ("environ", "cmdline"))
 
 
 class OtherHosts:
     """A `Launcher` that starts each role on a host of its own; `console` are folders that no host has.
 
-    `addresses` are those of hosts, by the beginning of the names of their roles.
+    `addresses` are those of hosts, by the beginning of the names of their roles. Roles that are `inspected` are
+    started: the system shows environment and command line of a forked one as those of the process it is forked from.
     """
 
     lead_ns = 50_000_000
     clock_uncertainty_ns = 0
 
-    def __init__(self, folder: Path, addresses: Mapping[str, str], console: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, folder: Path, addresses: Mapping[str, str], console: Sequence[Path] = (), *, inspected: bool = False
+    ) -> None:
         folder.mkdir(parents=True)
-        self.folder, self._addresses, self._console = folder, addresses, console
+        self.folder, self._addresses, self._console, self._inspected = folder, addresses, console, inspected
         self.roles: dict[str, HostRole] = {}
 
     def launch(self, start: RoleStart, host: str | None = None) -> HostRole:
         address = self._addresses[start.name.partition("-")[0]]
-        self.roles[start.name] = role = HostRole(start, self.folder / start.name, address, self._console)
+        role = HostRole(start, self.folder / start.name, address, self._console, self._inspected)
+        self.roles[start.name] = role
         return role
 
     def finish(self) -> None:

@@ -32,8 +32,8 @@ FOLLOWED: dict[str, Any] = {
     "test": 3,
     "payload": "small",
     "loop": "open",
-    "rate": 200.0,
-    "count": 300,
+    "rate": 100.0,
+    "count": 150,
     "patience": 2.0,
     **NAMES,
 }

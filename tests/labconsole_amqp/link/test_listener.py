@@ -97,11 +97,20 @@ class ListeningEnd:
 
     def wait(self, reported: list[Any], count: int = 1) -> Any:
         """The last of so many reports: refusals, faults or batches."""
+        self._await(reported, count)
+        assert len(reported) == count
+        return reported[-1]
+
+    def first(self, reported: list[Any]) -> Any:
+        """The first report, which others follow where a client that was refused finds out what the port speaks."""
+        self._await(reported, 1)
+        return reported[0]
+
+    @staticmethod
+    def _await(reported: list[Any], count: int) -> None:
         deadline = time.monotonic() + 5
         while len(reported) < count and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert len(reported) == count
-        return reported[-1]
 
     def close(self) -> None:
         self.enough.set()
@@ -395,7 +404,7 @@ class TestRefusedByTls:
     def test_a_client_that_does_not_speak_tls(self, end: ListeningEnd, good: TlsSettings) -> None:
         with pytest.raises(UserError, match="is a TLS port, and Test 1 has no TLS"):
             connect(end.endpoint())
-        assert end.refused[0] == "client does not speak TLS, which this port needs"
+        assert end.first(end.refused) == "client does not speak TLS, which this port needs"
         accepts(end, good)
 
     def test_a_client_that_hangs_up_in_the_handshake(self, end: ListeningEnd, good: TlsSettings) -> None:
@@ -449,7 +458,7 @@ class TestRefused:
     def test_a_client_that_speaks_tls(self, end: ListeningEnd, pki: LabCa) -> None:
         with pytest.raises(UserError, match="does not speak TLS"):
             connect(end.endpoint(TlsSettings(trust=pki.ca_file)))
-        assert end.refused[0] == "client speaks TLS, which this port does not"
+        assert end.first(end.refused) == "client speaks TLS, which this port does not"
         accepts(end)
 
     def test_a_client_that_hangs_up(self, end: ListeningEnd) -> None:

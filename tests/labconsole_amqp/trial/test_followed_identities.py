@@ -31,7 +31,7 @@ def run(folder: Path, change: Callable[[], None], **settings: object) -> Outcome
     """A run of 1.5 s, during which the database changes."""
 
     def during(lab: Lab) -> None:
-        lab.until("received", 50)
+        lab.until("received", 25)
         change()
 
     return Lab(folder, during=during).run(**FOLLOWED | settings)

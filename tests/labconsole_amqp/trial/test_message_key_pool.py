@@ -42,7 +42,7 @@ OF_KEYS = {"key_load_time", "key_load_p99", "key_sign_time", "key_sign_p99", "ke
     [
         (3, "cose", KeyKind.P_256, 20, Lab),
         (4, "cms", KeyKind.P_256, 20, Lab),
-        (3, "xml-dsig", KeyKind.RSA_2048, 3, Lab),
+        (3, "xml-dsig", KeyKind.RSA_2048, 2, Lab),
         pytest.param(4, "cms", KeyKind.P_256, 20, ProcessLab, marks=pytest.mark.nightly),
     ],
     ids=("cose", "cms encrypted", "xml rsa", "processes"),

@@ -15,7 +15,7 @@ from labconsole_amqp.series import RECEIVED, SENT, Phase
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.joining import join_samples, merged_by_time
 from labconsole_amqp.trial.sweep_evaluation import Step, highest, sweep_figures, sweep_steps
-from tests.labconsole_amqp.lab import Lab, run
+from tests.labconsole_amqp.lab import SHAPED, Lab, run
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -23,14 +23,15 @@ MS = 1_000_000
 
 
 def test_a_sweep_finds_a_rate_and_every_step_is_stored(tmp_path: Path) -> None:
-    settings = {"test": 4, "loop": "sweep", "rate": 50.0, "step": 0.5, "p99_limit": 200.0}
+    """Over a link of 27 messages a second: where the CPU bounds the rate, each step uses all of it."""
+    settings = {"test": 4, "loop": "sweep", "rate": 5.0, "step": 0.5, "p99_limit": 200.0, **SHAPED, "link_rate": 0.2}
     outcome = run(tmp_path / "run", payload="small", senders=2, numbered=True, **settings)
     assert outcome.failure is None, outcome.failure
     figures = outcome.figures
     begun = outcome.events_named("sweep step")
     assert figures["sweep_steps"] == len(begun) >= 3
     rates = [event.data["rate"] for event in begun]
-    assert rates[:2] == [50.0, 100.0]
+    assert rates[:2] == [5.0, 10.0]
     assert figures["highest_rate"] in {2 * rate for rate in rates}
     assert figures["p99_at_highest_rate"] <= 200.0
     assert outcome.verdicts["a rate keeps the limit"] == "pass"

@@ -35,7 +35,7 @@ def running(home: Path) -> Iterator[ClusterProcesses]:
         yield found
 
 
-@pytest.mark.parametrize("test", [1, *(pytest.param(test, marks=pytest.mark.nightly) for test in (2, 3)), 4])
+@pytest.mark.parametrize("test", [*(pytest.param(test, marks=pytest.mark.nightly) for test in (1, 2, 3)), 4])
 def test_a_test_of_the_source_over_three_hosts(
     running: ClusterProcesses,
     home: Path,
@@ -44,7 +44,10 @@ def test_a_test_of_the_source_over_three_hosts(
     capsys: pytest.CaptureFixture[str],
     test: int,
 ) -> None:
-    """Tests 2 and 3 are in the nightly set: Test 4 has their TLS and their signatures."""
+    """Tests 1 to 3 are in the nightly set: Test 4 has their TLS and signatures.
+
+    Test 1 alone finds that agents cannot do without keys; roles without keys run on hosts in `test_runs_on_hosts`.
+    """
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     (tmp_path / "flight.txt").write_bytes(PAYLOAD_FILE)
     hosts = tmp_path / "hosts.toml"

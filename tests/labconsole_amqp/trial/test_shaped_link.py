@@ -99,11 +99,11 @@ def test_messages_name_the_broker_and_not_the_shaper(files_broker: RunningBroker
 
 
 def test_a_lost_connection_is_restored_over_the_link(files_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-    settings = through(files_broker, files, 2, count=1_000, reconnect=20.0, loop="open", rate=500.0)
+    settings = through(files_broker, files, 2, count=400, reconnect=20.0, loop="open", rate=200.0)
     with cut_relay(settings["port"]) as relay:
 
         def during(lab: Lab) -> None:
-            lab.until("received", 200)
+            lab.until("received", 80)
             relay.cut()
 
         shaped = {**SHAPED, "link_rate": 50.0, "link_delay": 5.0}

@@ -24,6 +24,7 @@ from labconsole_amqp.wire.envelope import (
     message_number,
 )
 from labconsole_amqp.wire.envelope_layout import Envelope, LayoutMemory, decode, layout_of
+from tests.helpers.mutations import tenth_and_all
 
 STAMP = 1_747_728_000_123
 BODY = b"\0\x53\x77\xa1\x01x"
@@ -231,8 +232,12 @@ def test_every_truncation_is_refused() -> None:
                     decode(message[:length])
 
 
-def test_damaged_messages_are_refused_or_read_as_proton_reads_them() -> None:
-    """Flips, insertions and deletions: no other exception, and the same reading as the second reader."""
+@pytest.mark.parametrize("count", tenth_and_all(20_000))
+def test_damaged_messages_are_refused_or_read_as_proton_reads_them(count: int) -> None:
+    """Flips, insertions and deletions: no other exception, and the same reading as the second reader.
+
+    Nightly: damages that the first tenth does not have.
+    """
     randomness = random.Random(5)
     originals = [message.encode() for _, message in foreign_messages()]
     originals += [
@@ -241,7 +246,7 @@ def test_damaged_messages_are_refused_or_read_as_proton_reads_them() -> None:
         for fields_in in FieldsIn
     ]
     read = refused = 0
-    for _ in range(20_000):
+    for _ in range(count):
         damaged = bytearray(randomness.choice(originals))
         for _ in range(randomness.choice((1, 1, 2, 5))):
             at = randomness.randrange(min(len(damaged), randomness.choice((60, 2_000))))
@@ -271,11 +276,15 @@ def test_damaged_messages_are_refused_or_read_as_proton_reads_them() -> None:
         assert properties["sent_time"] == envelope.stamp_ms
         body: Any = second_reader.body
         assert (body.encode() if isinstance(body, str) else bytes(body)) == envelope.body
-    assert read > 1_000 and refused > 1_000
+    assert min(read, refused) > count // 20
 
 
-def test_a_known_layout_reads_every_message_as_the_parser_does() -> None:
-    """Messages of the same length that differ anywhere: the same parts, or refused for the same reason."""
+@pytest.mark.parametrize("count", tenth_and_all(10_000))
+def test_a_known_layout_reads_every_message_as_the_parser_does(count: int) -> None:
+    """Messages of the same length that differ anywhere: the same parts, or refused for the same reason.
+
+    Nightly: differences that the first tenth does not have.
+    """
     randomness = random.Random(6)
     memory = LayoutMemory()
     originals = [message.encode() for _, message in foreign_messages()]
@@ -285,7 +294,7 @@ def test_a_known_layout_reads_every_message_as_the_parser_does() -> None:
         for fields_in in FieldsIn
     ]
     read = refused = 0
-    for _ in range(10_000):
+    for _ in range(count):
         original = randomness.choice(originals)
         assert memory.decode(original) == decode(original)
         changed = bytearray(original)
@@ -304,7 +313,7 @@ def test_a_known_layout_reads_every_message_as_the_parser_does() -> None:
         except EnvelopeError as error:
             found = str(error)
         assert found == expected
-    assert read > 1_000 and refused > 1_000
+    assert min(read, refused) > count // 10
 
 
 def test_messages_of_many_layouts_leave_a_bounded_memory() -> None:
