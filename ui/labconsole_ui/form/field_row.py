@@ -113,8 +113,9 @@ class FieldRow(QWidget):
     def reset_button(self) -> QToolButton:
         """The button that resets the field; created for the first change, which most fields never have."""
         if self._reset_button is None:
-            widget, last = self.nextInFocusChain(), self.editor
-            while self.isAncestorOf(widget):
+            last: QWidget = self.editor
+            widget = self.nextInFocusChain()
+            while widget is not None and self.isAncestorOf(widget):
                 if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
                     last = widget
                 widget = widget.nextInFocusChain()
