@@ -35,10 +35,10 @@ class IdentityEditor(Editor):
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
-        self.combo = WheelIgnoringComboBox()
+        self.combo = WheelIgnoringComboBox(self)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(WheelIgnoringComboBox.InsertPolicy.NoInsert)
-        self.line = QLineEdit()
+        self.line = QLineEdit(self.combo)
         self.line.setPlaceholderText(self.tr("None by name"))
         self.line.setClearButtonEnabled(True)
         self.combo.setLineEdit(self.line)

@@ -187,6 +187,28 @@ def test_reset_brings_one_default_back_and_is_offered_only_where_something_chang
     qtbot.waitUntil(lambda: form.parameters == Example())
 
 
+def test_tab_goes_from_a_changed_field_to_its_reset_button_and_on_to_the_next_field(
+    qtbot: QtBot, form: ParameterForm
+) -> None:
+    form.activateWindow()
+    form.sections[1].unfold()
+    edit, button = line(form, "payload"), form.row("payload").editor.findChild(QPushButton)
+    with qtbot.waitSignal(form.field_focused) as focused:
+        edit.setFocus()
+    assert focused.args == [form.row("payload").spec]
+    QApplication.processEvents()
+    width = edit.width()
+    edit.setText("/no/such/file")
+    form.validate()
+    row = form.row("payload")
+    QApplication.processEvents()
+    assert edit.width() == width, "the place of the reset button was reserved"
+    assert row.reset_button.accessibleName() == "Reset to default: Payload" and row.reset_button.isVisible()
+    for following in (button, row.reset_button, form.row("stations").editor.focusProxy()):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        assert QApplication.focusWidget() is following
+
+
 def test_text_can_be_undone_and_redone(qtbot: QtBot, form: ParameterForm) -> None:
     edit = line(form, "count")
     before = edit.text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,7 @@ def test_file_that_is_not_a_database_is_refused_and_the_pages_of_all_plugins_are
     """In one process, from outside: it exits with 1 and a sentence."""
     database = tmp_path / "runs.db"
     database.write_bytes(b"not a database" * 100)
-    environment = {"QT_QPA_PLATFORM": "offscreen", "LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    environment = os.environ | {"LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", START_UP, str(database)], env=environment, capture_output=True, text=True, timeout=120
     )
@@ -76,7 +77,7 @@ def test_window_opens_and_closes_without_output(tmp_path: Path) -> None:
         "QTimer.singleShot(500, lambda: [print(len(gc.get_objects())), *(w.close() for w in app.topLevelWidgets())])\n"
         "sys.exit(main(['--theme', 'dark']))"
     )
-    environment = {"QT_QPA_PLATFORM": "offscreen", "LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    environment = os.environ | {"LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
     words = [line for line in ended.stderr.splitlines() if "propagateSizeHints" not in line]

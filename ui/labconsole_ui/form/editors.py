@@ -25,8 +25,8 @@ class Editor(QWidget):
     wide = False
     """Whether the editor takes the whole line and shows the parameter's title itself."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__()
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.spec = spec
         self.inner = QHBoxLayout(self)
         self.inner.setContentsMargins(0, 0, 0, 0)
@@ -55,9 +55,9 @@ class Editor(QWidget):
 class TextEditor(Editor):
     """A line of text, with undo and redo."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
-        self.line = QLineEdit()
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(spec, parent)
+        self.line = QLineEdit(self)
         self.line.setClearButtonEnabled(spec.kind is not FieldKind.TEXT or spec.optional)
         if spec.kind is FieldKind.HOST:
             self.line.setPlaceholderText(self.tr("Host name or IP address"))
@@ -77,9 +77,9 @@ class TextEditor(Editor):
 class NumberEditor(Editor):
     """A whole or decimal number; commas or spaces may separate thousands."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
-        self.line = QLineEdit()
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(spec, parent)
+        self.line = QLineEdit(self)
         self.line.setFixedWidth(NUMBER_WIDTH)
         self.line.setAlignment(Qt.AlignmentFlag.AlignRight)
         if spec.optional:
@@ -110,9 +110,9 @@ class NumberEditor(Editor):
 class ChoiceEditor(Editor):
     """One of a few values. The wheel scrolls the form, not the choice, unless the choice has the focus."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
-        self.combo = WheelIgnoringComboBox()
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(spec, parent)
+        self.combo = WheelIgnoringComboBox(self)
         for value, label in spec.choices:
             self.combo.addItem(label, value)
         self.combo.setMinimumWidth(NUMBER_WIDTH)
@@ -140,9 +140,9 @@ def choice_of(names: Iterable[str]) -> Callable[[FieldSpec], ChoiceEditor]:
 class FlagEditor(Editor):
     """Yes or no; the parameter's title is the check box's text."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
-        self.box = QCheckBox(spec.title)
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(spec, parent)
+        self.box = QCheckBox(spec.title, self)
         self.box.toggled.connect(lambda _checked: self.edited.emit())
         self.adopt(self.box)
 

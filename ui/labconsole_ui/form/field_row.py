@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
 
 from labconsole.model.field_spec import FieldKind, FieldSpec
@@ -40,7 +41,6 @@ class FieldRow(QWidget):
     """A parameter with its editor. `path` is its location in the model: (name,) or (group, name)."""
 
     edited = Signal()
-    focused = Signal(object)
 
     def __init__(
         self,
@@ -55,7 +55,8 @@ class FieldRow(QWidget):
         self.path = path
         self._theme = theme
         self._error_label: QLabel | None = None
-        self.editor = (make_editor or _EDITORS[spec.kind])(spec)
+        self._reset_button: QToolButton | None = None
+        self.editor = make_editor(spec) if make_editor is not None else _EDITORS[spec.kind](spec, self)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(12)
@@ -88,31 +89,49 @@ class FieldRow(QWidget):
             grid.addWidget(self.editor, 0, 0, 1, 2)
         else:
             grid.addWidget(self.editor, 0, 1)
-        self.reset_button = QToolButton(self)
-        theme.bind_icon(self.reset_button, "reset", "muted")
-        self.reset_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        policy = self.reset_button.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.reset_button.setSizePolicy(policy)
-        self.reset_button.clicked.connect(self.reset)
-        grid.addWidget(self.reset_button, 0, 2, Qt.AlignmentFlag.AlignTop)
         self._grid = grid
-        self._base: Any = None
-        self.set_base(spec.default, of_preset=False)
-        self.reset()
+        self._reserve(_reset_button_size())
+        self.start(spec.default, base=spec.default, of_preset=False)
         self.editor.edited.connect(self._on_edited)
-        for widget in (self.editor.focusProxy(), *self.editor.findChildren(QWidget)):
-            if widget is not None:
-                widget.installEventFilter(self)
         self._on_edited()
 
     def value(self) -> Any:
         """The entered value as plain JSON."""
         return self.editor.value()
 
+    def start(self, value: Any, *, base: Any, of_preset: bool) -> None:
+        """Show the first value; `reset` shows `base` from now on, as with `set_base`."""
+        self._base, self._base_of_preset = base, of_preset
+        self.set_value(value)
+        self._show_reset()
+
     def set_value(self, value: Any) -> None:
         """Show `value`."""
         self.editor.set_value(value)
+
+    @property
+    def reset_button(self) -> QToolButton:
+        """The button that resets the field; created for the first change, which most fields never have."""
+        if self._reset_button is None:
+            last: QWidget = self.editor
+            widget = self.nextInFocusChain()
+            while widget is not None and self.isAncestorOf(widget):
+                if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
+                    last = widget
+                widget = widget.nextInFocusChain()
+            button = self._reset_button = QToolButton(self)
+            self._theme.bind_icon(button, "reset", "muted")
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            policy = button.sizePolicy()
+            policy.setRetainSizeWhenHidden(True)
+            button.setSizePolicy(policy)
+            button.clicked.connect(self.reset)
+            button.hide()
+            self._reserve(QSize(0, 0))
+            self._grid.addWidget(button, 0, 2, Qt.AlignmentFlag.AlignTop)
+            self.setTabOrder(last, button)  # after what has the focus in this row, not at the end of the form
+            self._name_reset_button()
+        return self._reset_button
 
     @property
     def error_label(self) -> QLabel:
@@ -144,12 +163,9 @@ class FieldRow(QWidget):
 
     def set_base(self, value: Any, *, of_preset: bool) -> None:
         """Let `reset` show `value`: that of the preset, or the parameter's default."""
-        self._base = value
-        title, shown = self.spec.title, _shown(self.spec, value)
-        name = self.tr("Reset to the preset: {title}") if of_preset else self.tr("Reset to default: {title}")
-        tip = self.tr("Back to the preset: {value}") if of_preset else self.tr("Back to the default: {value}")
-        self.reset_button.setAccessibleName(name.format(title=title))
-        self.reset_button.setToolTip(tip.format(value=shown))
+        self._base, self._base_of_preset = value, of_preset
+        if self._reset_button is not None:
+            self._name_reset_button()
         self._show_reset()
 
     def reset(self) -> None:
@@ -169,17 +185,35 @@ class FieldRow(QWidget):
                 target.style().unpolish(target)
                 target.style().polish(target)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
-        if event.type() == QEvent.Type.FocusIn:
-            self.focused.emit(self.spec)
-        return super().eventFilter(watched, event)
-
     def _on_edited(self) -> None:
         self._show_reset()
         self.edited.emit()
 
     def _show_reset(self) -> None:
-        self.reset_button.setVisible(self.changed and self.editor.can_show(self._base))
+        shown = self.changed and self.editor.can_show(self._base)
+        if shown or self._reset_button is not None:
+            self.reset_button.setVisible(shown)
+
+    def _name_reset_button(self) -> None:
+        preset = self._base_of_preset
+        name = self.tr("Reset to the preset: {title}") if preset else self.tr("Reset to default: {title}")
+        tip = self.tr("Back to the preset: {value}") if preset else self.tr("Back to the default: {value}")
+        self.reset_button.setAccessibleName(name.format(title=self.spec.title))
+        self.reset_button.setToolTip(tip.format(value=_shown(self.spec, self._base)))
+
+    def _reserve(self, size: QSize) -> None:
+        """Reserve the place of a reset button of this size, so that the editor does not move when it is created."""
+        spacing = self._grid.horizontalSpacing() if size.width() else 0
+        self._grid.setColumnMinimumWidth(2, spacing + size.width())
+        self._grid.setRowMinimumHeight(0, size.height())
+
+
+@functools.cache
+def _reset_button_size() -> QSize:
+    """The size of each reset button: neither the theme nor the size of texts changes it."""
+    button = QToolButton()
+    button.ensurePolished()
+    return button.sizeHint()
 
 
 def tooltip(spec: FieldSpec) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QWidget
 
 from labconsole.model.field_spec import FieldKind, FieldSpec
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
@@ -15,9 +15,9 @@ from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 class FileEditor(Editor):
     """A path; the file itself is read by the trial, not by the window."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
-        self.line = _DropLine()
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(spec, parent)
+        self.line = _DropLine(self)
         self.line.setClearButtonEnabled(True)
         empty_is_fine = spec.optional or spec.default == ""
         if spec.kind is FieldKind.FOLDER:
@@ -31,7 +31,7 @@ class FileEditor(Editor):
         self.line.setPlaceholderText(hint)
         self.line.textChanged.connect(lambda _text: self.edited.emit())
         self.adopt(self.line, stretch=1)
-        self.browse_button = QPushButton(self.tr("Browse…"))
+        self.browse_button = QPushButton(self.tr("Browse…"), self)
         self.browse_button.setAccessibleName(self.tr("Browse for: {title}").format(title=spec.title))
         if spec.kind is FieldKind.SECRET_FILE:
             self.browse_button.setToolTip(self.tr("The file must be readable by you alone (mode 0600)."))
@@ -62,19 +62,19 @@ class FileEditor(Editor):
 class OpenChoiceEditor(Editor):
     """One of the suggested values, or a file: picked from the list, browsed for, or dropped."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
-        self.combo = WheelIgnoringComboBox()
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(spec, parent)
+        self.combo = WheelIgnoringComboBox(self)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self.line = _DropLine()
+        self.line = _DropLine(self.combo)
         self.combo.setLineEdit(self.line)
         for value, label in spec.choices:
             self.combo.addItem(label, value)
         self.line.textChanged.connect(lambda _text: self.edited.emit())
         self.adopt(self.combo, stretch=1)
         self.line.setAccessibleName(spec.title)
-        self.browse_button = QPushButton(self.tr("Browse…"))
+        self.browse_button = QPushButton(self.tr("Browse…"), self)
         self.browse_button.setAccessibleName(self.tr("Browse for: {title}").format(title=spec.title))
         self.browse_button.clicked.connect(self._browse)
         self.inner.addWidget(self.browse_button)

@@ -9,11 +9,12 @@ from typing import Any
 from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 
 from labconsole.analysis.number_format import format_number
 from labconsole.model.field_spec import FieldKind, FieldSpec, fields_of
 from labconsole.model.trial import Parameters
+from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.field_row import EditorFactory, FieldRow
 from labconsole_ui.form.form_section import FormSection
 from labconsole_ui.theme.theme import Theme
@@ -66,6 +67,10 @@ class ParameterForm(QWidget):
         self.model_error.setWordWrap(True)
         self.model_error.hide()
         self._column.addWidget(self.model_error)
+        # Not a filter of events in each row: it would be called for all events of all widgets of the form.
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._focus_changed)
         if not in_pieces:
             for _piece in self.pieces({}, None):
                 pass
@@ -219,6 +224,15 @@ class ParameterForm(QWidget):
                 return path, self.tr("Row {number}: ").format(number=rest[0] + 1) if rest else ""
         return names, ""
 
+    def _focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
+        """Report the field whose editor has got the focus."""
+        widget = now
+        while widget is not None and not isinstance(widget, Editor):
+            widget = widget.parentWidget()
+        row = widget.parentWidget() if widget is not None else None
+        if isinstance(row, FieldRow) and self._rows.get(row.path) is row:
+            self.field_focused.emit(row.spec)
+
     def _show_dependent(self) -> None:
         for row in self._rows.values():
             row.setVisible(self._is_relevant(row))
@@ -252,10 +266,8 @@ class ParameterForm(QWidget):
         for number, (spec, path) in enumerate(entries, 1):
             row = FieldRow(spec, path, self._theme, section.body, self._editors.get(spec.name))
             known, value = _lookup(base or {}, path)
-            row.set_base(value if known else spec.default, of_preset=base is not None)
-            row.set_value(self._first_values[path])
+            row.start(self._first_values[path], base=value if known else spec.default, of_preset=base is not None)
             row.edited.connect(self._debounce.start)
-            row.focused.connect(self.field_focused)
             self._rows[path] = row
             matters = self._is_relevant(row)
             if not matters:

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QEnterEvent, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from labconsole.model.field_spec import FieldSpec
 from labconsole_ui.form.editors import Editor
@@ -46,13 +46,13 @@ class SegmentedEditor(Editor):
         self.group = QButtonGroup(self)
         self.buttons: list[SegmentButton] = []
         for segment in segments:
-            button = SegmentButton(segment, theme)
+            button = SegmentButton(segment, theme, self)
             button.setAccessibleName(f"{segment.name}: {segment.title}")
             button.setAccessibleDescription(segment.meaning)
             self.group.addButton(button)
             self.buttons.append(button)
             line.addWidget(button, 1)
-        self.meaning_label = QLabel()
+        self.meaning_label = QLabel(self)
         self.meaning_label.setProperty("muted", True)
         self.meaning_label.setWordWrap(True)
         column.addWidget(self.meaning_label)
@@ -85,8 +85,8 @@ class SegmentedEditor(Editor):
 class SegmentButton(QAbstractButton):
     """One option, painted: the chosen one has the accent's frame and background."""
 
-    def __init__(self, segment: Segment, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, segment: Segment, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
         self.segment = segment
         self._theme = theme
         self._lines = 2

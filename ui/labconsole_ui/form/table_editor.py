@@ -26,8 +26,8 @@ VISIBLE_ROWS = 4
 class _Rows(QTableWidget):
     """Shows an explanation while there are no rows."""
 
-    def __init__(self, columns: int, empty: str) -> None:
-        super().__init__(0, columns)
+    def __init__(self, columns: int, empty: str, parent: QWidget) -> None:
+        super().__init__(0, columns, parent)
         self._empty = empty
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -43,9 +43,10 @@ class _Rows(QTableWidget):
 class TableEditor(Editor):
     """Cells have text; the model reads numbers and yes/no from it and reports errors."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
-        self.table = _Rows(len(spec.fields), spec.empty)
+    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+        super().__init__(spec, parent)
+        column = QWidget(self)
+        self.table = _Rows(len(spec.fields), spec.empty, column)
         titles = [f"{entry.title} ({entry.unit})" if entry.unit else entry.title for entry in spec.fields]
         self.table.setHorizontalHeaderLabels(titles)
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
@@ -55,17 +56,16 @@ class TableEditor(Editor):
         self.table.setTabKeyNavigation(False)
         self._fit_height()
         self.table.itemChanged.connect(lambda _item: self.edited.emit())
-        self.add_button = QPushButton(self.tr("Add row"))
+        self.add_button = QPushButton(self.tr("Add row"), column)
         self.add_button.setAccessibleName(self.tr("Add a row to: {title}").format(title=spec.title))
         self.add_button.clicked.connect(self._add)
-        self.remove_button = QPushButton(self.tr("Remove row"))
+        self.remove_button = QPushButton(self.tr("Remove row"), column)
         self.remove_button.setAccessibleName(self.tr("Remove the selected row of: {title}").format(title=spec.title))
         self.remove_button.clicked.connect(self._remove)
         buttons = QHBoxLayout()
         buttons.addWidget(self.add_button)
         buttons.addWidget(self.remove_button)
         buttons.addStretch(1)
-        column = QWidget()
         rows = QVBoxLayout(column)
         rows.setContentsMargins(0, 0, 0, 0)
         rows.addWidget(self.table)

@@ -62,13 +62,13 @@ _FOLDED = "folded"
 _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 
 
-def create_dock(
-    window: QMainWindow, theme: Theme, name: str, title: str, content: QWidget, least_width: int
-) -> QDockWidget:
-    """Put `content` into a dock that can be moved, floated and closed; `reset_layout` places it."""
+def create_dock(window: QMainWindow, theme: Theme, name: str, title: str, least_width: int) -> QDockWidget:
+    """A dock that can be moved, floated and closed; `reset_layout` places it.
+
+    Its content is created with it as parent: a widget that gets its parent late is styled again with all its children.
+    """
     dock = QDockWidget(title, window)
     dock.setObjectName(name)
-    dock.setWidget(content)
     dock.setAccessibleName(title)
     dock.setMinimumWidth(least_width)
     dock.setTitleBarWidget(TitleBar(dock, theme))

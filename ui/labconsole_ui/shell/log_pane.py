@@ -66,8 +66,8 @@ class _RelayHandler(logging.Handler):
 class LogPane(QWidget):
     """Shows log lines, the newest last; scrolls along unless the operator has scrolled up."""
 
-    def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, bridge: QueueBridge, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         set_chapter(self, "reference/window.md#log")
         self._theme = theme
         self._lines: deque[LogLine] = deque(maxlen=MAX_LINES)

@@ -68,8 +68,9 @@ class MainWindow(QMainWindow):
         self._live_follows_width = False
         self._laid_out_width = 0
         self._question: CloseQuestion | None = None
-        self.messages = MessageBar(theme)
-        self.pages = Pages(theme)
+        centre = QWidget(self)
+        self.messages = MessageBar(theme, centre)
+        self.pages = Pages(theme, centre)
         self.help = HelpPages(services, self.pages)
         self.launcher = RunLauncher(bridge, plugins, self.messages.show_message, self)
         self.runs = RunPages(services, self.pages, self.messages, self.open_trial, self)
@@ -83,15 +84,20 @@ class MainWindow(QMainWindow):
         self.notifications = DesktopNotifications(self)
         self.backups = AutomaticBackup(services.database, bridge, self.messages.show_message, self)
         self.maintenance = PluginMaintenance(plugins, self)
-        self.navigation = Navigation(plugins, theme)
-        self.queue_view = QueueView(bridge, theme)
-        self.live_view = LiveView(bridge, plugins, theme)
-        self.history_view = HistoryView(services.reader, services.database, bridge, theme, plugins)
-        self.log_pane = LogPane(bridge, theme)
+        self.navigation_dock = docks.create_dock(self, theme, "navigation", self.tr("Navigation"), 190)
+        self.navigation = Navigation(plugins, theme, self.navigation_dock)
+        self.live_dock = docks.create_dock(self, theme, "live", self.tr("Live plots"), 330)
+        self.live_view = LiveView(bridge, plugins, theme, self.live_dock)
+        self.queue_dock = docks.create_dock(self, theme, "queue", self.tr("Run queue"), 300)
+        self.queue_view = QueueView(bridge, theme, self.queue_dock)
+        self.history_dock = docks.create_dock(self, theme, "history", self.tr("History"), 300)
+        self.history_view = HistoryView(services.reader, services.database, bridge, theme, plugins, self.history_dock)
+        self.log_dock = docks.create_dock(self, theme, "log", self.tr("Log"), 300)
+        self.log_pane = LogPane(bridge, theme, self.log_dock)
         self.log_relay = LogRelay()
         self.log_relay.line.connect(self.log_pane.add)
         self._lock = WindowLock(services.database)
-        self._build()
+        self._build(centre)
         self._connect()
         self.show_page(START)
 
@@ -279,25 +285,27 @@ class MainWindow(QMainWindow):
 
     # Building
 
-    def _build(self) -> None:
+    def _build(self, centre: QWidget) -> None:
         services, theme = self.services, self.services.theme
         self.setAcceptDrops(True)
         self.setWindowTitle(self.tr("{database} — Lab console").format(database=services.database.name))
         self.setWindowIcon(services.theme.icon("app", "link"))
         self.setDockOptions(self.dockOptions() | QMainWindow.DockOption.GroupedDragging)
         self.setTabPosition(Qt.DockWidgetArea.BottomDockWidgetArea, self.pages.TabPosition.North)
-        centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.messages)
         column.addWidget(self.pages, 1)
         self.setCentralWidget(centre)
-        self.navigation_dock = docks.create_dock(self, theme, "navigation", self.tr("Navigation"), self.navigation, 190)
-        self.live_dock = docks.create_dock(self, theme, "live", self.tr("Live plots"), self.live_view, 330)
-        self.queue_dock = docks.create_dock(self, theme, "queue", self.tr("Run queue"), self.queue_view, 300)
-        self.history_dock = docks.create_dock(self, theme, "history", self.tr("History"), self.history_view, 300)
-        self.log_dock = docks.create_dock(self, theme, "log", self.tr("Log"), self.log_pane, 300)
+        for dock, content in (
+            (self.navigation_dock, self.navigation),
+            (self.live_dock, self.live_view),
+            (self.queue_dock, self.queue_view),
+            (self.history_dock, self.history_view),
+            (self.log_dock, self.log_pane),
+        ):
+            dock.setWidget(content)
         self._bottom_docks = [self.queue_dock, self.history_dock, self.log_dock]
         self.status = ConsoleStatusBar(services.bridge, services.theme, services.database)
         self.status.fold_wanted.connect(lambda: docks.toggle_bottom(self))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
+from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from labconsole.model.plugin import BrokenPlugin, Plugin, Plugins
 from labconsole_ui.runtime.page_targets import HELP, START, page_target, targets_of, trial_target
@@ -17,8 +17,8 @@ class Navigation(QTreeWidget):
 
     wanted = Signal(str)
 
-    def __init__(self, plugins: Plugins, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, plugins: Plugins, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._plugins = plugins
         self._theme = theme
         self.setAccessibleName(self.tr("Navigation"))

@@ -25,8 +25,8 @@ class Pages(QTabWidget):
 
     shown = Signal(str)
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._theme = theme
         self._icons: dict[QWidget, tuple[str, str]] = {}
         self._makers: dict[str, Callable[[], QWidget]] = {}

@@ -60,8 +60,8 @@ class Message:
 class MessageBar(QWidget):
     """Shows the latest messages, the newest on top; only warnings and errors stay until closed."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._theme = theme
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)

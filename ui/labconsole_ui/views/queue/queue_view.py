@@ -105,17 +105,17 @@ class QueueView(QWidget):
     opened = Signal(int)
     repeat_wanted = Signal(int)
 
-    def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, bridge: QueueBridge, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         set_chapter(self, "how-to/run-a-campaign.md#follow-the-queue")
         self._bridge = bridge
         self._theme = theme
         self.model = QueueModel(bridge, theme, self)
         self.table = self._make_table()
         self._followed: int | None = None
-        self._summary = plain_label("")
+        self._summary = plain_label("", self)
         self._summary.setProperty("muted", True)
-        self._stack = QStackedWidget()
+        self._stack = QStackedWidget(self)
         self._stack.addWidget(self._empty_page())
         self._stack.addWidget(self.table)
         self._make_actions()
