@@ -207,12 +207,14 @@ def private_key_in(piece: Piece, password: Secret | None, what: str, *, own: boo
     else:
         _refuse_costly(piece, what)
     load = load_pem_private_key if piece.is_pem else load_der_private_key
-    passphrase = None if password is None else password.reveal().encode()
     with refused(what, "a private key"), passphrase_matters(encrypted, what):
-        key = signing_key(load(piece.data, passphrase, unsafe_skip_rsa_key_validation=own), what)
-        if own and isinstance(key, rsa.RSAPrivateKey):
-            _prove(key)
-        return key
+        # The revealed passphrase is in no variable, which a crash report might show.
+        found = load(
+            piece.data, None if password is None else password.reveal().encode(), unsafe_skip_rsa_key_validation=own
+        )
+        if own and isinstance(found, rsa.RSAPrivateKey):
+            _prove(found)
+        return signing_key(found, what)
 
 
 def _prove(key: rsa.RSAPrivateKey) -> None:
