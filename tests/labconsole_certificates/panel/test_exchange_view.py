@@ -12,6 +12,7 @@ from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.demo.exchange_demo import DemoParameters
+from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
