@@ -10,6 +10,7 @@ of a wheel.
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
@@ -87,7 +88,9 @@ def documentation_dir() -> Path:
     return _shipped("docs")
 
 
+@functools.cache
 def _shipped(*parts: str) -> Path:
+    # A window asks 60 times: 20 ms of its start went into looking at the disk.
     in_wheel = _PACKAGE / "_data"
     path = (in_wheel if in_wheel.is_dir() else _PACKAGE.parent).joinpath(*parts)
     if not path.exists():
