@@ -45,6 +45,7 @@ from labconsole_ui.views.queue.queue_view import QueueView
 from labconsole_ui.views.report.report_window import ReportWindow
 from labconsole_ui.views.start_page import StartPage
 from labconsole_ui.widgets.help_chapter import chapter_of
+from labconsole_ui.widgets.layouts import page_parent
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 from labconsole_ui.widgets.status_text import duration, status_text
 
@@ -373,7 +374,8 @@ class MainWindow(QMainWindow):
     def _start_page(self) -> StartPage:
         services = self.services
         has_demo = any(info.name == DEMO_PROFILE for info in list_profiles())
-        page = StartPage(services.plugins, services.bridge, services.theme, services.reader, has_demo)
+        parent = page_parent(self.pages)
+        page = StartPage(services.plugins, services.bridge, services.theme, services.reader, has_demo, parent)
         page.show_notices(self.maintenance.notices)
         self.maintenance.noticed.connect(page.show_notices)
         page.demo_wanted.connect(self.run_demo)

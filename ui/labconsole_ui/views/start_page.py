@@ -50,8 +50,9 @@ class StartPage(ScrollPage):
         theme: Theme,
         reader_factory: Callable[[], Reader],
         has_demo: bool,
+        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(COLUMN_WIDTH, 28)
+        super().__init__(COLUMN_WIDTH, 28, parent)
         set_chapter(self, "tutorials/demo.md")
         self._theme = theme
         self._bridge = bridge
@@ -94,7 +95,7 @@ class StartPage(ScrollPage):
         self._notices_box.setVisible(bool(sentences))
 
     def _hero(self, has_demo: bool) -> QWidget:
-        box = QWidget()
+        box = QWidget(self.page)
         column = QVBoxLayout(box)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
@@ -146,7 +147,7 @@ class StartPage(ScrollPage):
         return column
 
     def _card(self, plugin: Plugin) -> QFrame:
-        card = QFrame()
+        card = QFrame(self.page)
         card.setProperty("card", True)
         line = QHBoxLayout(card)
         line.setContentsMargins(18, 16, 18, 16)
@@ -189,14 +190,14 @@ class StartPage(ScrollPage):
         return line
 
     def _section(self, title: str, lines: Sequence[QWidget]) -> QWidget:
-        box = QWidget()
+        box = QWidget(self.page)
         column = QVBoxLayout(box)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         heading = QLabel(title)
         heading.setFont(self._theme.font(FontRole.HEADING))
         column.addWidget(heading)
-        card = QFrame()
+        card = QFrame(box)
         card.setProperty("card", True)
         content = QVBoxLayout(card)
         content.setContentsMargins(6, 6, 6, 6)

@@ -1,10 +1,19 @@
-"""Layouts: one that wraps widgets like words, a page that scrolls, a window as high as its contents."""
+"""Layouts: one that wraps widgets like words, a page that scrolls, pages of tabs, a window as high as its contents."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLayout, QLayoutItem, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLayout,
+    QLayoutItem,
+    QScrollArea,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 
 class FlowLayout(QLayout):
@@ -121,6 +130,13 @@ class ScrollPage(QScrollArea):
         needed = max(self.column.totalHeightForWidth(width), self.column.totalMinimumSize().height())
         if self.page.minimumHeight() != needed:
             self.page.setMinimumHeight(needed)
+
+
+def page_parent(tabs: QTabWidget) -> QStackedWidget:
+    """The widget to create pages of `tabs` with: `addTab` styles one with another parent again, with its children."""
+    stack = tabs.findChild(QStackedWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    assert isinstance(stack, QStackedWidget)
+    return stack
 
 
 def fit_height(window: QWidget) -> None:

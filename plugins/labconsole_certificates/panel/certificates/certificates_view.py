@@ -186,7 +186,8 @@ class CertificatesView(Tab):
             add_key(self, text, QKeySequence(key), work)
 
     def _arrange(self) -> None:
-        self.split = QSplitter(Qt.Orientation.Horizontal, self)
+        self.stack = QStackedWidget(self)
+        self.split = QSplitter(Qt.Orientation.Horizontal, self.stack)
         self.split.setChildrenCollapsible(False)
         self.split.setHandleWidth(12)
         self.split.addWidget(self.browser)
@@ -194,7 +195,6 @@ class CertificatesView(Tab):
         self.split.setStretchFactor(0, 3)
         self.split.setStretchFactor(1, 2)
         self.split.setSizes([_TREE_WIDTH, _DETAIL_WIDTH])
-        self.stack = QStackedWidget(self)
         self.stack.addWidget(self.split)
         self.stack.addWidget(self.first_start)
         outer = QVBoxLayout(self)

@@ -55,6 +55,7 @@ from labconsole_ui.views.comparison.splitter import TableAndTabsSplitter
 from labconsole_ui.views.comparison.toolbar import ComparisonControls
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import page_parent
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 
 MIN_HEIGHT = 360
@@ -402,11 +403,12 @@ class ComparisonView(DropArea):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setProperty("dense", True)
         self.tabs.setAccessibleName(self.tr("Findings and plots"))
-        self.findings = FindingsPane(self._theme, self.tabs)
-        self.curves = CurvesPane(self._samples, self._background, self._theme, self.tabs)
-        self.distribution = DistributionPane(self._samples, self._background, self._theme, self.tabs)
-        self.bars = BarsPane(self._theme, self.tabs)
-        self.shapes = PublishedTablesPane(self._theme, self.tabs)
+        parent = page_parent(self.tabs)
+        self.findings = FindingsPane(self._theme, parent)
+        self.curves = CurvesPane(self._samples, self._background, self._theme, parent)
+        self.distribution = DistributionPane(self._samples, self._background, self._theme, parent)
+        self.bars = BarsPane(self._theme, parent)
+        self.shapes = PublishedTablesPane(self._theme, parent)
         self.table.metric_chosen.connect(self.bars.choose)
         for pane, title in (
             (self.findings, self.tr("Findings")),

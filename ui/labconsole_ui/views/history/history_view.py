@@ -92,6 +92,7 @@ class HistoryView(QWidget):
         self.filters = HistoryFilters(self)
         self.filters.changed.connect(self._filter)
         self.filters.search.installEventFilter(self)
+        self.stack = QStackedWidget(self)
         self._build_table()
         self._build_actions()
         self._arrange()
@@ -329,7 +330,7 @@ class HistoryView(QWidget):
     # Building
 
     def _build_table(self) -> None:
-        self.table = DataTable(self.tr("Runs"), self._theme, self)
+        self.table = DataTable(self.tr("Runs"), self._theme, self.stack)
         fields = run_fields(TrialColumns({}, ()), self.changes, self._bridge.queue.shown)
         self.model = RunModel(fields, head_fields(fields), self._theme, self.table)
         self.table.setModel(self.model)
@@ -388,9 +389,8 @@ class HistoryView(QWidget):
         bar.addWidget(self.filters, 1)
         bar.addSpacing(6)
         bar.addWidget(self.count_label)
-        self.empty = EmptyHistory(self)
+        self.empty = EmptyHistory(self.stack)
         self.empty.clear_button.clicked.connect(self.filters.clear)
-        self.stack = QStackedWidget(self)
         self.stack.addWidget(self.table)
         self.stack.addWidget(self.empty)
         layout = QVBoxLayout(self)

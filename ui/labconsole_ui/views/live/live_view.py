@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from labconsole_ui.views.live.role_table import RoleTable
 from labconsole_ui.views.live.send_command import CommandButton
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import page_parent
 from labconsole_ui.widgets.status_text import queue_item_title, status_text
 
 DRAW_MS = 125
@@ -310,16 +312,17 @@ class LiveView(QWidget):
         self._bridge.live_plots_switched.connect(self._switched)
         self._strip = FigureTable(self._theme, self)
         waiting = self.tr("No figures yet")
-        self.rate_plot = TimePlot(self.tr("Throughput"), "", self._theme, empty_text=waiting)
-        self.latency_plot = TimePlot(self.tr("Latency"), "ns", self._theme, empty_text=waiting)
-        self.cpu_plot = TimePlot(self.tr("CPU, 100 % = one core"), "%", self._theme, empty_text=waiting)
-        self.memory_plot = TimePlot(self.tr("Resident memory"), "B", self._theme, empty_text=waiting)
-        self._plots = PlotGrid(self, low_width=180)
+        self._tabs = QTabWidget(self)
+        self._plots = PlotGrid(page_parent(self._tabs), low_width=180)
+        new_plot = partial(TimePlot, theme=self._theme, empty_text=waiting, parent=self._plots.widget())
+        self.rate_plot = new_plot(self.tr("Throughput"), "")
+        self.latency_plot = new_plot(self.tr("Latency"), "ns")
+        self.cpu_plot = new_plot(self.tr("CPU, 100 % = one core"), "%")
+        self.memory_plot = new_plot(self.tr("Resident memory"), "B")
         for plot in (self.rate_plot, self.latency_plot, self.cpu_plot, self.memory_plot):
             self._plots.add(plot.accessibleName(), plot)
         self.role_plots = RolePlots(self._plots, self._theme, waiting)
-        self.role_table = RoleTable(self._theme, self)
-        self._tabs = QTabWidget(self)
+        self.role_table = RoleTable(self._theme, page_parent(self._tabs))
         self._tabs.setAccessibleName(self.tr("Plots and roles"))
         self._tabs.setDocumentMode(True)
         self._tabs.addTab(self._plots, self.tr("Plots"))

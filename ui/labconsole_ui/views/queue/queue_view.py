@@ -111,11 +111,11 @@ class QueueView(QWidget):
         self._bridge = bridge
         self._theme = theme
         self.model = QueueModel(bridge, theme, self)
+        self._stack = QStackedWidget(self)
         self.table = self._make_table()
         self._followed: int | None = None
         self._summary = plain_label("", self)
         self._summary.setProperty("muted", True)
-        self._stack = QStackedWidget(self)
         self._stack.addWidget(self._empty_page())
         self._stack.addWidget(self.table)
         self._make_actions()
@@ -151,7 +151,7 @@ class QueueView(QWidget):
             self._bridge.queue.move(item.run_id, offset)
 
     def _make_table(self) -> DataTable:
-        table = DataTable(self.tr("Run queue"), self._theme, self)
+        table = DataTable(self.tr("Run queue"), self._theme, self._stack)
         table.setModel(self.model)
         table.setIconSize(QSize(16, 16))
         table.setItemDelegateForColumn(QueueColumn.PROGRESS, ProgressDelegate(self.model, self._theme))
@@ -172,7 +172,8 @@ class QueueView(QWidget):
         return table
 
     def _empty_page(self) -> QWidget:
-        label = QLabel(self.tr("Nothing is queued. Run a trial from its panel, or start the demo from the start page."))
+        text = self.tr("Nothing is queued. Run a trial from its panel, or start the demo from the start page.")
+        label = QLabel(text, self._stack)
         label.setProperty("muted", True)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         label.setWordWrap(True)

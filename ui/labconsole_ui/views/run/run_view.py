@@ -40,6 +40,7 @@ from labconsole_ui.views.run.stored_files import StoredFilesPane
 from labconsole_ui.views.run.verdict_table import VerdictTable
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import busy_bar, plain_label
+from labconsole_ui.widgets.layouts import page_parent
 
 """Pause between two tables or plots, in which the window paints and reacts."""
 
@@ -99,9 +100,9 @@ class RunView(QWidget):
         theme.bind_icon(self.use_button, "reset")
         self.use_button.clicked.connect(lambda: self.use_wanted.emit(run_id))
         self.use_button.hide()
-        self.artefacts = StoredFilesPane(reader_factory, run_id, theme, self)
+        self.artefacts = StoredFilesPane(reader_factory, run_id, theme, page_parent(self.tabs))
         self.artefacts.hide()
-        self.evidence = EvidencePane(reader_factory, run_id, theme, self)
+        self.evidence = EvidencePane(reader_factory, run_id, theme, page_parent(self.tabs))
         self.evidence.hide()
         self._baseline: int | None = None
         self._shared = False
@@ -222,14 +223,17 @@ class RunView(QWidget):
     def _fill(self, key: str, title: str, fields: list[Field[Any]], rows: Sequence[Any], empty: str = "") -> None:
         table = self.tables.get(key)
         if table is None:
-            table = self.tables[key] = DataTable(title, self._theme, self, fit_width=key == "metrics")
+            parent: QWidget = page_parent(self.tabs)
+            if key == "parameters":
+                parent = QWidget(parent)
+            table = self.tables[key] = DataTable(title, self._theme, parent, fit_width=key == "metrics")
             if key == "metrics":
                 table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many titles differ in their last word
             model: RecordModel[Any] = RecordModel(fields, self._theme, table)
             table.setModel(model)
             table.setSortingEnabled(True)
             table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-            self.tabs.addTab(self._with_button(table) if key == "parameters" else table, title)
+            self.tabs.addTab(self._with_button(parent, table) if key == "parameters" else table, title)
         else:
             model = table.model()  # type: ignore[assignment]
             model.set_fields(fields)
@@ -242,13 +246,12 @@ class RunView(QWidget):
     def _show_verdicts(self, verdicts: Sequence[Verdict]) -> None:
         table = self.tables.get("verdicts")
         if table is None:
-            table = self.tables["verdicts"] = VerdictTable(self.tr("Verdicts"), self._theme, self)
+            table = self.tables["verdicts"] = VerdictTable(self.tr("Verdicts"), self._theme, page_parent(self.tabs))
             self.tabs.addTab(table, self.tr("Verdicts"))
         assert isinstance(table, VerdictTable)
         table.show_verdicts(verdicts)
 
-    def _with_button(self, table: DataTable) -> QWidget:
-        page = QWidget(self)
+    def _with_button(self, page: QWidget, table: DataTable) -> QWidget:
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(table, 1)
