@@ -213,7 +213,7 @@ class Prepared:
         compiled = self._statement.compile(dialect=dialect(paramstyle="named"), column_keys=self._columns)
         return str(compiled), compiled.params
 
-    def __call__(self, connection: Connection, values: Mapping[str, Any]) -> sqlite3.Cursor:
+    def __call__(self, connection: Connection | sqlite3.Connection, values: Mapping[str, Any]) -> sqlite3.Cursor:
         """Run it with these values. Raises sqlite3.Error."""
         text, known = self._compiled
         return driver(connection).execute(text, {**known, **values})

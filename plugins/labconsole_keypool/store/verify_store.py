@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import select
 
 from labconsole.store.database_file import DatabaseReader
 from labconsole.store.rows import Prepared
@@ -22,6 +23,19 @@ from labconsole_keypool.store import key_schema as schema
 from labconsole_keypool.store.key_links import ORIGIN, KeyEvent, ids_of_text, link
 from labconsole_keypool.store.key_records import Head, KeyStatus
 from labconsole_keypool.store.key_schema import LINKED
+
+
+def _select_rows(table: str) -> Prepared:
+    columns = schema.metadata.tables[table].c
+    return Prepared(select(*(columns[name] for name in ("id", "link", *LINKED[table]))).order_by(columns.id))
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+_HEAD = Prepared(select(schema.head.c.rows, schema.head.c.link))
+_ROWS = {table: _select_rows(table) for table in LINKED}
+_STATES = Prepared(select(*(schema.key_state.c[name] for name in ("id", "kind", "wrapper", "status", "owner", "used"))))
+_BLOBS = Prepared(select(schema.key.c.id, schema.key.c.private).order_by(schema.key.c.id))
+_WRAPPERS = Prepared(select(*(schema.wrapper_key.c[name] for name in ("id", "serial", "pairs", "destroyed"))))
 
 
 class Fault(StrEnum):
@@ -53,16 +67,16 @@ def verify_store(path: Path, known_head: Head | None = None) -> tuple[Finding, .
     Other processes may write meanwhile: one moment is checked. A store of 20,000 keys takes about 0.5 s.
     Raises StoreError: the store cannot be read.
     """
-    with DatabaseReader(path, schema.KEY_STORE) as reader, reader.transaction() as connection:
-        if gone := schema.metadata.tables.keys() - set(inspect(connection).get_table_names()):
+    with DatabaseReader(path, schema.KEY_STORE) as reader, reader.plain_transaction() as connection:
+        if gone := schema.metadata.tables.keys() - {name for (name,) in connection.execute(_TABLES)}:
             return tuple(Finding(Fault.REMOVED, 0, f"The table {name} is missing: removed.") for name in sorted(gone))
         history = _History()
         return (*_wrong_links(connection, history, known_head), *history.wrong_states(connection))
 
 
-def _wrong_links(connection: Connection, history: _History, known_head: Head | None) -> Iterator[Finding]:
+def _wrong_links(connection: sqlite3.Connection, history: _History, known_head: Head | None) -> Iterator[Finding]:
     """Walk along the chain; `history` gets every row that belongs to it."""
-    head = connection.execute(select(schema.head.c.rows, schema.head.c.link)).first()
+    head = _HEAD(connection, {}).fetchone()
     if head is None:
         yield Finding(Fault.REMOVED, 0, "The row that says where the chain ends is missing: removed.")
     rows, end = head or (sys.maxsize, b"")
@@ -109,11 +123,9 @@ def _wrong_links(connection: Connection, history: _History, known_head: Head | N
         yield _removed(max(last, rows) + 1, known_head.rows, "which were there when the head was noted")
 
 
-def _rows(connection: Connection, table: str) -> Iterator[tuple[int, str, bytes, tuple[Any, ...]]]:
+def _rows(connection: sqlite3.Connection, table: str) -> Iterator[tuple[int, str, bytes, tuple[Any, ...]]]:
     """Number, table, link and linked values of every row of a table, by number."""
-    columns = schema.metadata.tables[table].c
-    wanted = select(*(columns[name] for name in ("id", "link", *LINKED[table]))).order_by(columns.id)
-    for number, own, *values in Prepared(wanted)(connection, {}):
+    for number, own, *values in _ROWS[table](connection, {}):
         yield number, table, own, tuple(values)
 
 
@@ -192,13 +204,11 @@ class _History:
                 Finding(Fault.STATUS, number, f"Event {number} says of a key what cannot be: it was {_said(before)}.")
             )
 
-    def wrong_states(self, connection: Connection) -> Iterator[Finding]:
+    def wrong_states(self, connection: sqlite3.Connection) -> Iterator[Finding]:
         """Where the status of keys and wrapper keys is not what the chain says."""
         yield from self._findings
-        key, state = schema.key.c, schema.key_state.c
-        wanted = select(state.id, state.kind, state.wrapper, state.status, state.owner, state.used)
-        states = {number: rest for number, *rest in Prepared(wanted)(connection, {})}
-        for number, private in Prepared(select(key.id, key.private).order_by(key.id))(connection, {}):
+        states = {number: rest for number, *rest in _STATES(connection, {})}
+        for number, private in _BLOBS(connection, {}):
             if number in self._keys:
                 yield from _wrong_state(number, self._keys[number], states.pop(number, None))
                 yield from _wrong_blob(number, self._keys[number], private)
@@ -206,11 +216,9 @@ class _History:
             yield Finding(Fault.INSERTED, number, f"There is a state of key {number}, and no such key.")
         yield from self._wrong_wrappers(connection)
 
-    def _wrong_wrappers(self, connection: Connection) -> Iterator[Finding]:
+    def _wrong_wrappers(self, connection: sqlite3.Connection) -> Iterator[Finding]:
         pairs = Counter(key.wrapper for key in self._keys.values())
-        wrapper = schema.wrapper_key.c
-        wanted = select(wrapper.id, wrapper.serial, wrapper.pairs, wrapper.destroyed)
-        for number, serial, said, destroyed in connection.execute(wanted):
+        for number, serial, said, destroyed in _WRAPPERS(connection, {}):
             if said != pairs[serial]:
                 message = (
                     f"The wrapper key {serial} is said to have wrapped {said} key pairs: {pairs[serial]} are stored."

@@ -60,12 +60,12 @@ def unknown(certificate: Certificate, number: int) -> Certificate:
 def test_flood_of_unknown_certificates_keeps_its_size_and_the_verified_ticket() -> None:
     car = ticket(AUTHORITY).certificate
     trust = store(car, probation=100)
-    for number in range(20_000):
+    for number in range(2_000):
         trust.add(unknown(car, number))
     assert len(trust) == 3 + 100
     assert trust.find_octets(car.octets) is trust.find(car.hashed_id8)
-    assert trust.find((19_999).to_bytes(8, "big")) is not None
-    assert trust.find_octets((19_000).to_bytes(8, "big")) is None
+    assert trust.find((1_999).to_bytes(8, "big")) is not None
+    assert trust.find_octets((1_800).to_bytes(8, "big")) is None
 
 
 def test_ticket_in_use_outlives_tickets_that_are_not() -> None:

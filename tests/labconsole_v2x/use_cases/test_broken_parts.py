@@ -60,7 +60,7 @@ def function(name: str, code: str, instead: Any) -> Fault:
 
 _SHORT = {"use_cases.cases.packet_cases._HIGH_RATE_S": 1.0, "use_cases.cases.packet_cases._FLOOD_S": 1.0}
 """Half of the time, in which as many packets are sent as the criteria ask for."""
-_FEW_STATIONS = {"use_cases.cases.content_cases._TRACKED": 4}
+_FEW_STATIONS = {"use_cases.cases.content_cases._TRACKED": 2}
 _SHORT_DRIVE = {"use_cases.cases.content_cases._CONTENT_S": 3.0}
 _SHORT_FLOOD = {"use_cases.cases.pki_cases._FLOOD": 20, "use_cases.cases.root_cases._FLOOD": 20}
 """Fewer packets or requests than the criteria ask for: the fault must be among the reasons all the same."""
@@ -300,8 +300,9 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         ),
         Fault(
             "has any list",
-            "DC: malformed request: 200 x answered",
+            "DC: malformed request: 20 x answered",
             Parts(distribution_centre=broken_authorities.ObligingCentre),
+            _SHORT_FLOOD,
         ),
         Fault(
             "forgets requests",
@@ -349,6 +350,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
             "dies of a flood",
             "EA: right request after the flood: 1 x refused",
             Parts(enrolment_authority=broken_authorities.EaThatDiesOfNoise),
+            _SHORT_FLOOD,
         ),
     ),
     "A-CER-06": (

@@ -230,7 +230,7 @@ def test_packets_that_are_judged_twice_are_not_counted_for_others() -> None:
 
 
 def test_rate_that_is_not_reached_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packet_cases, "_HIGH_RATE_S", 0.01)
+    monkeypatch.setattr(packet_cases, "_HIGH_RATE_S", 0.002)
     judgement = judge(run_case("F-SIG-03", BenchSettings(rate=100_000)))
     assert judgement.result == FAILED
     assert "rate sent, of the rate asked for: 0.0" in judgement.reason
