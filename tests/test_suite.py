@@ -108,9 +108,12 @@ def test_long_tests_run_first_and_serial_ones_last_while_no_other_test_runs(tmp_
     (tmp_path / "test_sample.py").write_text(SERIAL, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial\n", encoding="utf-8")
     log = tmp_path / "log"
-    options = ["-q", "-p", "tests.helpers.suite_schedule", "-n", "2", "--dist=worksteal"]
+    plugins = [f"-p{name}" for name in ("xdist", "timeout", "tests.helpers.suite_schedule")]
+    options = ["-q", *plugins, "-n", "2", "--dist=worksteal"]
     command = [sys.executable, "-m", "pytest", *options]
-    environment = {**os.environ, "LOG": str(log), "PYTHONPATH": str(ROOT)}
+    # Each of the three processes would import Qt for its plugin.
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**os.environ, **alone, "LOG": str(log), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [*command, "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
         cwd=tmp_path,

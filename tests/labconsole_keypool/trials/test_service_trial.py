@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,14 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from labconsole.engine.launcher import LaunchedRole, RoleStart
 from labconsole.model.trial import Origin
 from labconsole.security.secrets import Secret
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_store import store_path
 from labconsole_keypool.trials.service_trial import ServiceTrial
+from tests.helpers.forked_programs import programs_started
 from tests.helpers.role_threads import RoleThreads
 from tests.helpers.softhsm_token import create_softhsm_token
 from tests.labconsole_keypool.live_lab import LiveLab, Outcome, ServiceThread, assert_sound
@@ -130,7 +133,15 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
 
 
-@pytest.mark.usefixtures("started_programs")  # the last successor is ready too late to be needed
+class LateRoles(ServiceThread):
+    """As `ServiceThread`; what signs second or last is started with its imports, so that it is ready late."""
+
+    def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
+        """Start the role."""
+        with programs_started() if start.name in ("signer-2", "signer-1b") else nullcontext():
+            return super().launch(start, host)
+
+
 def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_work(
     tmp_path: Path,
 ) -> None:
@@ -145,7 +156,7 @@ def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_
         lab.until("processed", 40)
         lab.kill("signer-1")
 
-    outcome = LiveLab(tmp_path / "run", launcher=ServiceThread(), during=kill_early_and_late).run(
+    outcome = LiveLab(tmp_path / "run", launcher=LateRoles(), during=kill_early_and_late).run(
         **P_256,
         rate=100.0,
         requests=60,
