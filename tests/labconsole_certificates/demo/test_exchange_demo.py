@@ -125,6 +125,7 @@ def test_consoles_with_different_matrices_are_reported(proven_pair: ProvenPair) 
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)  # four minutes of one process: among the first, so that no other waits for it at the end
 def test_forty_states(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pki", "demo", "--states", "40"]) == FINISHED
     assert "1560 of 1560 directed pairs proven" in capsys.readouterr().out
