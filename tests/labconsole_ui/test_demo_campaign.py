@@ -34,6 +34,7 @@ def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkey
 
 
 @pytest.mark.nightly
+@pytest.mark.serial
 @again_after_a_long_turn
 @pytest.mark.timeout(150)
 def test_no_slot_blocks_the_window_during_the_demo(
