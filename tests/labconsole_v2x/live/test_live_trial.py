@@ -25,6 +25,7 @@ from tests.labconsole_v2x.live.live_lab import (
     LiveLab,
     Outcome,
     is_incomplete,
+    is_late,
     is_starved,
     run,
     run_on_a_busy_channel,
@@ -189,8 +190,12 @@ def test_certificates_are_included_by_the_policy(cases: Cases) -> None:
     assert shares["never"] == 0
     all_accepted(cases["never"], SENT)
     assert cases["never"].figures["waited"] == 0, "the receiver knows all tickets before"
-    unverified = cases["signed, all receive"].figures["certificate_share"]
-    assert unverified == pytest.approx(10, abs=4), "once a second, also where none verifies"
+    unverified = cases["signed, all receive"]
+    stations, included = (unverified.column("sent", name) for name in ("station", "certificate"))
+    # The first CAM and that of a second later, of the 1.4 s in which a station sends.
+    assert np.bincount(stations[included != 0]).tolist() == [0, 2, 2, 2], "once a second, also where none verifies"
+    share = unverified.figures["certificate_share"]
+    assert share == pytest.approx(10, abs=4) or is_late(unverified), "the second certificate is in the time that counts"
 
 
 @pytest.mark.parametrize(("case", "due"), [("own load", 450), ("busy channel", 180)])
