@@ -69,6 +69,12 @@ class FramedEngine(ProtonEngine):
         """By the peer's channel."""
         self._heard_ns = self.read_ns = 0
 
+    def free(self) -> None:
+        """As `ProtonEngine.free`; without its links, so that its input is not kept until garbage is looked for."""
+        super().free()
+        self._links.clear()
+        self._awaited.clear()
+
     def expect(self, name: bytes, link: FrameLink) -> None:
         """Give the frames of the session in which the link of this name is attached to `link`. Raises UserError."""
         if (attached := self._unexpected.pop(name, None)) is None:

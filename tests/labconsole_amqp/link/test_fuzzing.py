@@ -5,10 +5,12 @@ The suite throws some hundred mutants; `pytest -m nightly` throws `LABCONSOLE_MU
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import socket
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
@@ -238,6 +240,21 @@ def test_client_refuses_a_message_that_is_too_large(connection: Connection) -> N
     receiver = Receiver(connection, "q", max_message_size=200_000)
     with pytest.raises(UserError, match=r"more than 200,000 bytes: raise \"Largest message\""):
         receive_all(receiver, 1)
+
+
+def test_a_closed_client_is_freed_without_the_garbage_collector() -> None:
+    """Each would keep half a megabyte until garbage is looked for, which in a large process is seldom."""
+    gc.disable()
+    try:
+        with serving(BrokerSettings(queues=("q",), access=USER)) as broker:
+            with connect(broker.plain) as client:
+                sender = Sender(client, "q", timeout_s=5)
+                send_all(sender, template(), 1)
+                engine = weakref.ref(client.engine)
+            del client, sender
+            assert engine() is None
+    finally:
+        gc.enable()
 
 
 def test_client_of_a_hostile_broker_ends_with_a_sentence() -> None:
