@@ -25,6 +25,7 @@ from labconsole.engine.queue import RunQueue
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunStatus
 from labconsole_keypool.panel.service_panel import PLANNER, ServicePanel
+from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.runtime.page_targets import HELP, START
 from labconsole_ui.shell.docks import toggle_bottom
 from labconsole_ui.shell.main_window import MainWindow
@@ -129,7 +130,9 @@ def take_all(camera: Camera, window: MainWindow) -> None:
     bridge = window.services.bridge
     camera.settle()
     camera.take("start")
-    window.open_trial(KIND)
+    panel = window.open_trial(KIND)
+    assert isinstance(panel, TrialPanel)
+    panel.building.finish()
     camera.settle()
     camera.take("form")
     window.show_page(HELP)

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.engine.operation_process import OperationEnd
@@ -33,8 +33,8 @@ from labconsole_ui.widgets.help_chapter import set_chapter
 class IdentityEditor(Editor):
     """A name from the list, or a typed one, which may be created before the run. Empty: no named identity."""
 
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
+        super().__init__(spec, parent)
         self.combo = WheelIgnoringComboBox(self)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(WheelIgnoringComboBox.InsertPolicy.NoInsert)
@@ -83,8 +83,8 @@ class AmqpPanel(TrialPanel):
     """The usual panel, with four cards for the test, and facts on message sizes."""
 
     def __init__(self, context: PanelContext) -> None:
-        def tests(spec: FieldSpec) -> Editor:
-            return SegmentedEditor(spec, _segments(), context.theme)
+        def tests(spec: FieldSpec, parent: QWidget) -> Editor:
+            return SegmentedEditor(spec, parent, _segments(), context.theme)
 
         roles = ("broker", "sender", "receiver", "sender_message", "receiver_message")
         names = {f"{role}_identity": IdentityEditor for role in roles}

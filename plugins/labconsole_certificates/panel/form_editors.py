@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from PySide6.QtWidgets import QWidget
+
 from labconsole.model.field_spec import FieldSpec
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.field_row import EditorFactory
@@ -18,8 +20,8 @@ _WHOLE_LINE = 20
 class FixedEditor(Editor):
     """Shows a fixed value as text."""
 
-    def __init__(self, spec: FieldSpec, value: Any, words: str) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: FieldSpec, parent: QWidget, value: Any, words: str) -> None:
+        super().__init__(spec, parent)
         self._value = value
         label = plain_label(words, self)
         label.setWordWrap(True)
@@ -37,12 +39,12 @@ class FixedEditor(Editor):
 
 def fixed(value: Any, words: str) -> EditorFactory:
     """An editor that shows `words` for the fixed `value`."""
-    return lambda spec: FixedEditor(spec, value, words)
+    return lambda spec, parent: FixedEditor(spec, parent, value, words)
 
 
 def one_of(choices: Sequence[tuple[Any, str]]) -> EditorFactory:
     """An editor that offers these values, each with its label."""
-    return lambda spec: ChoiceEditor(replace(spec, choices=tuple(choices)))
+    return lambda spec, parent: ChoiceEditor(replace(spec, choices=tuple(choices)), parent)
 
 
 def one_name_of(names: Sequence[str]) -> EditorFactory:

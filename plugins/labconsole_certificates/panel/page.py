@@ -183,8 +183,8 @@ class CertificatesPage(QWidget):
         dialog.open()
         return dialog
 
-    def _token_editor(self, spec: FieldSpec) -> Editor:
-        return TokenEditor(spec, self.tr("None: an encrypted file"))
+    def _token_editor(self, spec: FieldSpec, parent: QWidget) -> Editor:
+        return TokenEditor(spec, parent, self.tr("None: an encrypted file"))
 
     def _show_certificate(self, certificate: int) -> None:
         tab = self.show_tab(CertificatesView.key)

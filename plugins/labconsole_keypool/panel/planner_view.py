@@ -214,9 +214,9 @@ class PlannerView(QWidget):
         button.clicked.connect(lambda _checked: clicked())
         return button
 
-    def _timing_editor(self, spec: FieldSpec) -> Editor:
+    def _timing_editor(self, spec: FieldSpec, parent: QWidget) -> Editor:
         choices = ((value, label or self.tr("None: own times")) for value, label in spec.choices)
-        return ChoiceEditor(replace(spec, choices=tuple(choices)))
+        return ChoiceEditor(replace(spec, choices=tuple(choices)), parent)
 
     def _line(self) -> QLabel:
         label = plain_label("", self)

@@ -13,7 +13,7 @@ from labconsole.security.secrets import Secret
 from labconsole_keypool.panel.share_editor import ShareEditor
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.field_row import EditorFactory
-from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import PanelContext
 
@@ -57,14 +57,14 @@ class PoolDialogs(QObject):
         """Open the dialog that collects shares and loads wrapper keys into a token."""
         made: list[ShareEditor] = []
 
-        def shares(spec: FieldSpec) -> Editor:
-            made.append(ShareEditor(spec, self._context.theme))
+        def shares(spec: FieldSpec, parent: QWidget) -> Editor:
+            made.append(ShareEditor(spec, parent, self._context.theme))
             return made[-1]
 
         def given() -> Mapping[str, Secret] | None:
             return made[-1].secrets() if made else None
 
-        return self._open("keypool.load-shares", {"token": token_editor, "share_files": shares}, given, but={"token"})
+        return self._open("keypool.load-shares", {"token": TokenEditor, "share_files": shares}, given, but={"token"})
 
     def _open(
         self,
@@ -78,7 +78,7 @@ class PoolDialogs(QObject):
         scenario = self._values()
         same = {key: scenario[key] for key in _SAME if key in scenario and key not in but}
         values = {**operation.parameters().model_dump(mode="json"), **same}
-        own = {"token": token_editor} if editors is None else editors
+        own = {"token": TokenEditor} if editors is None else editors
         dialog = OperationDialog(self._page.window(), operation, self._context.theme, values, own, given)
         dialog.ended.connect(lambda _end: self.ended.emit(name))
         dialog.open()

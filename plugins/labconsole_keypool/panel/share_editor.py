@@ -24,8 +24,8 @@ class ShareEditor(Editor):
 
     wide = True
 
-    def __init__(self, spec: FieldSpec, theme: Theme) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: FieldSpec, parent: QWidget, theme: Theme) -> None:
+        super().__init__(spec, parent)
         self._shares: list[Share] = []
         title = plain_label(self.tr("Shares"), self)
         title.setFont(theme.font(FontRole.STRONG))

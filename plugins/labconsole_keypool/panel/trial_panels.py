@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QWidget
 
 from labconsole.analysis.number_format import format_duration
 from labconsole.model.field_spec import FieldSpec
@@ -17,7 +18,7 @@ from labconsole_keypool.simulation.simulation_parameters import SimulationParame
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
-from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.help_chapter import set_chapter
@@ -76,10 +77,10 @@ class MeasuringPanel(TrialPanel):
 def editors(theme: Theme) -> dict[str, EditorFactory]:
     """The editors that the key pool's forms share, by parameter: where keys come from, which device, which token."""
 
-    def keys(spec: FieldSpec) -> Editor:
-        return SegmentedEditor(spec, _segments(), theme)
+    def keys(spec: FieldSpec, parent: QWidget) -> Editor:
+        return SegmentedEditor(spec, parent, _segments(), theme)
 
-    return {"keys": keys, "timing": _timing_editor, "token": token_editor}
+    return {"keys": keys, "timing": _timing_editor, "token": TokenEditor}
 
 
 def _segments() -> list[Segment]:
@@ -104,11 +105,11 @@ def _segments() -> list[Segment]:
     ]
 
 
-def _timing_editor(spec: FieldSpec) -> Editor:
+def _timing_editor(spec: FieldSpec, parent: QWidget) -> Editor:
     """A list of the profiles that come with the console; the tooltip of each names its device."""
     names = [value for value, _label in spec.choices]
     none = _translate("KeypoolPanel", "None: as fast as the token is")
-    editor = ChoiceEditor(replace(spec, choices=tuple((name, name or none) for name in names)))
+    editor = ChoiceEditor(replace(spec, choices=tuple((name, name or none) for name in names)), parent)
     for place, name in enumerate(names):
         title = load_timing(name).title if name else none
         editor.combo.setItemData(place, title, Qt.ItemDataRole.ToolTipRole)

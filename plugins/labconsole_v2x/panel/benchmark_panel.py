@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.number_format import format_duration
 from labconsole.model.trial import Parameters
-from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
@@ -22,7 +22,7 @@ class BenchmarkPanel(TrialPanel):
     """The usual panel."""
 
     def __init__(self, context: PanelContext) -> None:
-        super().__init__(context, {"token": token_editor})
+        super().__init__(context, {"token": TokenEditor})
         set_chapter(self, "explanation/v2x-benchmark.md")
 
     def facts(self, parameters: Parameters) -> list[Fact]:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabBar, QVBoxLa
 
 from labconsole.errors import UserError
 from labconsole.model.trial import Parameters
-from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.widgets.help_chapter import set_chapter
@@ -44,7 +44,7 @@ class LivePanel(TrialPanel):
     """The usual panel on one of three tabs; the first shows the run in progress, the third its packets."""
 
     def __init__(self, context: PanelContext) -> None:
-        super().__init__(context, {"token": token_editor})
+        super().__init__(context, {"token": TokenEditor})
         set_chapter(self, "how-to/run-v2x-stations.md")
 
     def pieces(self) -> Iterator[None]:

@@ -23,8 +23,7 @@ class StackQueue:
             heapq.heappop(done_s)
         if len(done_s) >= self._room:
             return np.nan
-        free_s = self._free_s[0]
-        done = (free_s if free_s > arrived_s else arrived_s) + service_s
+        done = max(self._free_s[0], arrived_s) + service_s
         heapq.heapreplace(self._free_s, done)
         heapq.heappush(done_s, done)
         return done

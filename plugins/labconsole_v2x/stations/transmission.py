@@ -23,8 +23,8 @@ from labconsole_v2x.stations.transports import Transport
 _LONGEST_SLEEP_S = 0.02
 _GRACE_NS = 400_000_000
 """After the end, what was due before is sent for so long: receivers wait half a second for it."""
-_OLDEST_POSITION_NS = 50_000_000
-"""By how much the position in a CAM may be older than its generation time (EN 302 637-2, 6.1.5)."""
+_GENERATION_NS = 50_000_000
+"""In this time a CAM is generated once it is due (EN 302 637-2, 6.1.5): its position may be so old."""
 
 
 class SentPacket(NamedTuple):
@@ -181,7 +181,7 @@ class Transmission:
             return
         if instance.changer is not None:
             instance.changer.change_if_due(due_ns)
-        if (created_ns := now_ns()) - due_ns > _OLDEST_POSITION_NS:
+        if (created_ns := now_ns()) - due_ns > _GENERATION_NS:
             # The generation time is that of now: with the place of the due time, receivers would find it implausible.
             movement = instance.route.at((created_ns - self._begin_ns) / 1e9)
         sent = instance.sender.create(movement, ratio)

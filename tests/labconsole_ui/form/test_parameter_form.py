@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole.model.field_spec import FieldKind, FieldSpec, fields_of
@@ -297,8 +297,8 @@ def test_an_empty_field_shows_its_meaning_and_a_list_is_as_high_as_its_rows(qtbo
 
 
 def test_reset_is_not_offered_for_a_value_that_cannot_be_entered(qtbot: QtBot, theme: Theme) -> None:
-    def one_of_two(spec: FieldSpec) -> ChoiceEditor:
-        return ChoiceEditor(replace(spec, choices=(("a", "A"), ("b", "B"))))
+    def one_of_two(spec: FieldSpec, parent: QWidget) -> ChoiceEditor:
+        return ChoiceEditor(replace(spec, choices=(("a", "A"), ("b", "B"))), parent)
 
     form = ParameterForm(Names, theme, {"issuer": one_of_two})
     qtbot.addWidget(form)

@@ -21,8 +21,8 @@ SEED = 1
 """The seed of runs in tests."""
 ITS_EPOCH_S, LEAP_SECONDS = 1_072_915_200, 5
 """Unix time of the beginning of ITS time, and what TAI has gained on UTC since then."""
-OLDEST_POSITION_S = 0.05
-"""By how much a position may be older than the generation time (EN 302 637-2, 6.1.5)."""
+GENERATION_S = 0.05
+"""In this time a CAM is generated once it is due (EN 302 637-2, 6.1.5): its position may be so old."""
 CASES: Mapping[str, Mapping[str, Any]] = {
     "secured": {"senders": 10, "rate": 100.0, "instances": 2, "processes": 2, "root_curve": "brainpoolP384r1"},
     "brainpool": {"curve": "brainpoolP256r1", "authority_curve": "brainpoolP384r1", "compressed_r": True},
@@ -131,7 +131,7 @@ def test_stations_are_where_their_routes_lead(case: Captured) -> None:
         elif row["ieee1609dot2.generationTime"]:
             due_s, sent_s = times[row["geonw.src_pos.addr.mid"], int(row["ieee1609dot2.generationTime"])]
             due, sent = routes[number].at(due_s), routes[number].at(sent_s)
-            if sent_s - due_s < OLDEST_POSITION_S:
+            if sent_s - due_s < GENERATION_S:
                 assert (*place, row["its.speedValue"], row["its.headingValue"]) == in_cam(due)
             else:
                 driven = [(due.east_m, due.north_m), metres(*map(int, place)), (sent.east_m, sent.north_m)]

@@ -63,7 +63,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
         if name == "busy channel":
             return steady_run(lambda: run_on_a_busy_channel(folder, **CASES[name]), is_starved)
         launcher = PROCESSES if name in IN_PROCESSES else None
-        disturbed = is_starved if name == "own load" else is_incomplete
+        # A late first CAM moves the certificate of a second later out of the time that counts.
+        disturbed = {"own load": is_starved, "signed, all receive": is_late}.get(name, is_incomplete)
         return steady_run(lambda: run(folder, launcher=launcher, **CASES[name]), disturbed)
 
     return record_runs(tmp_path_factory, "live-cases", LiveLab, CASES, run_case, 3)
@@ -194,8 +195,7 @@ def test_certificates_are_included_by_the_policy(cases: Cases) -> None:
     stations, included = (unverified.column("sent", name) for name in ("station", "certificate"))
     # The first CAM and that of a second later, of the 1.4 s in which a station sends.
     assert np.bincount(stations[included != 0]).tolist() == [0, 2, 2, 2], "once a second, also where none verifies"
-    share = unverified.figures["certificate_share"]
-    assert share == pytest.approx(10, abs=4) or is_late(unverified), "the second certificate is in the time that counts"
+    assert unverified.figures["certificate_share"] == pytest.approx(10, abs=4), "the second of each is counted"
 
 
 @pytest.mark.parametrize(("case", "due"), [("own load", 450), ("busy channel", 180)])

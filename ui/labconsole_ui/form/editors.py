@@ -25,7 +25,7 @@ class Editor(QWidget):
     wide = False
     """Whether the editor takes the whole line and shows the parameter's title itself."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(parent)
         self.spec = spec
         self.inner = QHBoxLayout(self)
@@ -55,7 +55,7 @@ class Editor(QWidget):
 class TextEditor(Editor):
     """A line of text, with undo and redo."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(spec, parent)
         self.line = QLineEdit(self)
         self.line.setClearButtonEnabled(spec.kind is not FieldKind.TEXT or spec.optional)
@@ -77,7 +77,7 @@ class TextEditor(Editor):
 class NumberEditor(Editor):
     """A whole or decimal number; commas or spaces may separate thousands."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(spec, parent)
         self.line = QLineEdit(self)
         self.line.setFixedWidth(NUMBER_WIDTH)
@@ -110,7 +110,7 @@ class NumberEditor(Editor):
 class ChoiceEditor(Editor):
     """One of a few values. The wheel scrolls the form, not the choice, unless the choice has the focus."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(spec, parent)
         self.combo = WheelIgnoringComboBox(self)
         for value, label in spec.choices:
@@ -131,16 +131,16 @@ class ChoiceEditor(Editor):
         return value in [choice for choice, _ in self.spec.choices]
 
 
-def choice_of(names: Iterable[str]) -> Callable[[FieldSpec], ChoiceEditor]:
+def choice_of(names: Iterable[str]) -> Callable[[FieldSpec, QWidget], ChoiceEditor]:
     """What makes the editor of a text parameter that offers these names."""
     choices = tuple((name, name) for name in names)
-    return lambda spec: ChoiceEditor(replace(spec, choices=choices))
+    return lambda spec, parent: ChoiceEditor(replace(spec, choices=choices), parent)
 
 
 class FlagEditor(Editor):
     """Yes or no; the parameter's title is the check box's text."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(spec, parent)
         self.box = QCheckBox(spec.title, self)
         self.box.toggled.connect(lambda _checked: self.edited.emit())

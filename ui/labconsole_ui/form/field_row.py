@@ -18,7 +18,7 @@ from labconsole_ui.theme.theme import FontRole, Theme
 LABEL_WIDTH = 150
 NUMBERS = (FieldKind.INTEGER, FieldKind.PORT, FieldKind.NUMBER)
 
-EditorFactory = Callable[[FieldSpec], Editor]
+EditorFactory = Callable[[FieldSpec, QWidget], Editor]
 _EDITORS: dict[FieldKind, type[Editor]] = {
     FieldKind.INTEGER: NumberEditor,
     FieldKind.PORT: NumberEditor,
@@ -56,7 +56,7 @@ class FieldRow(QWidget):
         self._theme = theme
         self._error_label: QLabel | None = None
         self._reset_button: QToolButton | None = None
-        self.editor = make_editor(spec) if make_editor is not None else _EDITORS[spec.kind](spec, self)
+        self.editor = (make_editor or _EDITORS[spec.kind])(spec, self)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(12)

@@ -15,7 +15,7 @@ from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 class FileEditor(Editor):
     """A path; the file itself is read by the trial, not by the window."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(spec, parent)
         self.line = _DropLine(self)
         self.line.setClearButtonEnabled(True)
@@ -62,7 +62,7 @@ class FileEditor(Editor):
 class OpenChoiceEditor(Editor):
     """One of the suggested values, or a file: picked from the list, browsed for, or dropped."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(spec, parent)
         self.combo = WheelIgnoringComboBox(self)
         self.combo.setEditable(True)

@@ -35,8 +35,8 @@ class SegmentedEditor(Editor):
 
     wide = True
 
-    def __init__(self, spec: FieldSpec, segments: Sequence[Segment], theme: Theme) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: FieldSpec, parent: QWidget, segments: Sequence[Segment], theme: Theme) -> None:
+        super().__init__(spec, parent)
         column = QVBoxLayout()
         column.setSpacing(4)
         line = QHBoxLayout()

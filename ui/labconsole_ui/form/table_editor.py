@@ -43,7 +43,7 @@ class _Rows(QTableWidget):
 class TableEditor(Editor):
     """Cells have text; the model reads numbers and yes/no from it and reports errors."""
 
-    def __init__(self, spec: FieldSpec, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget) -> None:
         super().__init__(spec, parent)
         column = QWidget(self)
         self.table = _Rows(len(spec.fields), spec.empty, column)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from PySide6.QtWidgets import QWidget
+
 from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.named_tokens import load_configurations
-from labconsole_ui.form.editors import ChoiceEditor, Editor
+from labconsole_ui.form.editors import ChoiceEditor
 
 
 class TokenEditor(ChoiceEditor):
     """A list of the configured tokens; a name that is not configured yet may be typed."""
 
-    def __init__(self, spec: FieldSpec, none: str = "") -> None:
+    def __init__(self, spec: FieldSpec, parent: QWidget, none: str = "") -> None:
         """`none` is shown while the field is empty."""
-        super().__init__(replace(spec, choices=tuple((name, name) for name in _token_names())))
+        super().__init__(replace(spec, choices=tuple((name, name) for name in _token_names())), parent)
         self.combo.setEditable(True)
         line = self.combo.lineEdit()
         if line is not None:
@@ -28,11 +30,6 @@ class TokenEditor(ChoiceEditor):
 
     def set_value(self, value: object) -> None:
         self.combo.setEditText(str(value))
-
-
-def token_editor(spec: FieldSpec) -> Editor:
-    """The editor factory for forms."""
-    return TokenEditor(spec)
 
 
 def _token_names() -> list[str]:

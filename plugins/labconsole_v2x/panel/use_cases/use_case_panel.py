@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QTabBar, QVBo
 
 from labconsole.errors import UserError
 from labconsole.model.trial import Parameters
-from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.layouts import ScrollPage
@@ -45,7 +45,7 @@ class UseCasePanel(TrialPanel):
     """The usual panel on the second of two tabs; the check marks of the first are its parameter `cases`."""
 
     def __init__(self, context: PanelContext) -> None:
-        super().__init__(context, {"token": token_editor})
+        super().__init__(context, {"token": TokenEditor})
         set_chapter(self, "explanation/v2x-use-cases.md")
 
     def pieces(self) -> Iterator[None]:

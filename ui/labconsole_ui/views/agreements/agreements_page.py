@@ -144,5 +144,5 @@ def _editors(choices: _Choices) -> Mapping[str, EditorFactory]:
     profiles = tuple((one, one) for one in choices["profile"])
     return {
         "identity": choice_of(choices["identity"]),
-        "profile": lambda spec: OpenChoiceEditor(replace(spec, choices=profiles)),
+        "profile": lambda spec, parent: OpenChoiceEditor(replace(spec, choices=profiles), parent),
     }

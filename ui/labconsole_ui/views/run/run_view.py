@@ -42,9 +42,6 @@ from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import busy_bar, plain_label
 from labconsole_ui.widgets.layouts import page_parent
 
-"""Pause between two tables or plots, in which the window paints and reacts."""
-
-
 WIDEST_PARAMETER = 280
 MIN_TABLES_WIDTH, MIN_PLOTS_WIDTH = 380, 340
 FIRST_TABLES_WIDTH = 574
