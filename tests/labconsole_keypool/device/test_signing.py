@@ -28,6 +28,7 @@ from labconsole_keypool.messages.sign_request import SignTask
 from labconsole_keypool.messages.signature_algorithms import ECDSA_SHA256, RSA_SHA256
 from labconsole_keypool.store.key_records import Counts, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore
+from tests.helpers.function_calls import calls_in
 from tests.labconsole_keypool.sign_request_lab import read
 from tests.labconsole_keypool.signing_lab import (
     PIN,
@@ -273,7 +274,6 @@ def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
     assert 200 <= taken_ms < 200 + 75
 
 
-@pytest.mark.serial
 def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(
     token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:
@@ -286,15 +286,14 @@ def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(
 
         engine.fill(10)
         engine.start_refill()
-        began = time.process_time()
         threads = [threading.Thread(target=sign, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        taken_s = time.process_time() - began
+        calls = calls_in(lambda: done.append(engine.process(0, digest(999))))
     pooled = [one.key for one in done if one.key]
-    assert len(done) == 120 and len(set(pooled)) == len(pooled) >= 100
+    assert len(done) == 121 and len(set(pooled)) == len(pooled) >= 100
     assert store.counts().used == len(pooled)
-    assert rows(store.path, "SELECT count(*), count(DISTINCT request) FROM signature") == [(120, 120)]
-    assert taken_s / 120 < 0.008, "a loose guard: some 2 ms are usual"
+    assert rows(store.path, "SELECT count(*), count(DISTINCT request) FROM signature") == [(121, 121)]
+    assert calls < 1_500, "999 are usual; `benchmarks/keypool.py` has the time"

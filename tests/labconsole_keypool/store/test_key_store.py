@@ -6,8 +6,7 @@ import hashlib
 import sqlite3
 import stat
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from labconsole_keypool.store.key_records import Counts
 from labconsole_keypool.store.key_schema import KEY_STORE
 from labconsole_keypool.store.key_store import KeyStore, store_path
 from labconsole_keypool.store.verify_store import verify_store
+from tests.helpers.function_calls import calls_in
 from tests.labconsole_keypool.stored_keys import KIND, NOON, TOKEN, new_keys, new_wrapper, private_of, signatures
 
 
@@ -275,20 +275,13 @@ def test_threads_share_a_store_and_no_key_comes_twice(store: KeyStore) -> None:
     assert len(got) == len(set(got)) == 200
 
 
-@pytest.mark.serial
 def test_thousands_of_keys_go_in_and_out_quickly(store: KeyStore) -> None:
-    """Best CPU time of three, with room for a busy machine: 0.02 and 0.005 ms a key are required of a quiet one."""
-    wrapper = new_wrapper(store, limit_keys=9_000)
+    """A key takes 38 calls in and 3 out; `benchmarks/key_store.py` has the time, 0.014 and 0.004 ms of CPU."""
+    wrapper = new_wrapper(store, limit_keys=3_000)
     keys = [replace(key, private=bytes(1224), public=bytes(294)) for key in new_keys(wrapper, 3_000)]
-
-    def cpu_ms_a_key(work: Callable[[], object]) -> float:
-        began = time.process_time()
-        work()
-        return (time.process_time() - began) * 1e3 / len(keys)
-
-    assert min(cpu_ms_a_key(lambda: store.add(keys)) for _ in range(3)) <= 3 * 0.02
-    assert min(cpu_ms_a_key(lambda: store.claim(KIND, [wrapper.serial], 3_000)) for _ in range(3)) <= 3 * 0.005
-    assert store.counts() == Counts(0, 9_000, 0, 0)
+    assert calls_in(lambda: store.add(keys)) <= 40 * len(keys)
+    assert calls_in(lambda: store.claim(KIND, [wrapper.serial], 3_000)) <= 4 * len(keys)
+    assert store.counts() == Counts(0, 3_000, 0, 0)
 
 
 def test_a_reader_sees_what_is_committed_while_others_write(store: KeyStore, path: Path) -> None:

@@ -124,6 +124,16 @@ def picture(widget: QWidget) -> QImage:
     return widget.grab().toImage()
 
 
+def drawn_in_s(widget: QWidget) -> float:
+    """The shortest processor time of five that drawing the widget takes, s."""
+    times = []
+    for _ in range(5):
+        began = time.thread_time()
+        widget.grab()
+        times.append(time.thread_time() - began)
+    return min(times)
+
+
 def test_board_puts_reports_of_roles_together() -> None:
     """Roles report their stations in parts, and any frame may be missing."""
     known = board()
@@ -218,14 +228,11 @@ def test_map_of_three_hundred_stations_draws_only_the_lines_of_the_chosen_one(st
     many.take(frame({"stations-1-300": report(1, [1] * 300, heard=[f"{(1 << 301) - 2:x}"] * 300, places=places)}))
     assert many.pairs == 90_000 and many.heard_by(1) == 300
     station_map.show_board(many)
-    without = picture(station_map)
+    without, without_s = picture(station_map), drawn_in_s(station_map)
     station_map.select(150)
     assert picture(station_map) != without
     # A frame is drawn 8 times a second: of 90,000 pairs only the 300 of the chosen one are looked at.
-    began = time.thread_time()
-    for _ in range(5):
-        station_map.grab()
-    assert time.thread_time() - began < 5 * 0.05
+    assert drawn_in_s(station_map) < 10 * without_s
     background = without.pixelColor(200, 390)
     assert without.pixelColor(20, 200) == background, "no line"
 
