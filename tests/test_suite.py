@@ -67,6 +67,7 @@ def test_a_forked_program_ends_with_its_parent_and_as_it_is_killed() -> None:
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     process = psutil.Process(worker.pid)
     assert process.parent() == psutil.Process() and os.getsid(worker.pid) == worker.pid
+    assert process.name() == "worker", "one that was started has the name of Python"
     assert runs(process, "labconsole.engine.worker") and not runs(process, "labconsole.engine.role")
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(60) == -signal.SIGTERM

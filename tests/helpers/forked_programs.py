@@ -41,7 +41,6 @@ _READ_LATER = frozenset(
         "PYTHON_KEYRING_BACKEND",
     }
 )
-_AT_START = dict(os.environ)
 _COUNTER = str(Path(__file__).parent / "counted_starts")
 _PR_SET_CHILD_SUBREAPER = 36
 _START_TOLERANCE_S = 0.02
@@ -126,6 +125,8 @@ class ForkingPopen(subprocess.Popen[Any]):
     server: ClassVar[ForkServer | None] = None
     """Started when a first program is to be forked."""
     forks: ClassVar[bool] = True
+    at_start: ClassVar[Mapping[str, str]] = {}
+    """The environment of the process that programs are forked from."""
 
     def _execute_child(self, *arguments: Any) -> None:
         call = _SIGNATURE.bind(self, *arguments).arguments
@@ -184,7 +185,7 @@ def _without_mount(command: list[str]) -> tuple[list[str], list[str]]:
 def _starts_otherwise(environment: Mapping[str, str]) -> bool:
     """Whether a program with this environment would start in another way than those that are forked."""
     names = {name for name in {*environment, *os.environ} if name.startswith(_READ_AT_START)} - _READ_LATER
-    if any(environment.get(name) != _AT_START.get(name) for name in names):
+    if any(environment.get(name) != ForkingPopen.at_start.get(name) for name in names):
         return True
     paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", _COUNTER, _ROOT)]
     return any(Path(path, name).exists() for path in paths for name in ("sitecustomize.py", "labconsole"))
@@ -207,7 +208,7 @@ def programs_forked() -> Iterator[None]:
     if sys.platform != "linux":
         yield
         return
-    started = subprocess.Popen
+    started, ForkingPopen.at_start = subprocess.Popen, dict(os.environ)
     subprocess.Popen = ForkingPopen  # type: ignore[misc]
     try:
         yield

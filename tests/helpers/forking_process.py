@@ -155,6 +155,7 @@ def _import_all() -> None:
 def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     atexit.register(leave := _Exit())
+    ForkingPopen.at_start = dict(os.environ)
     _import_all()
     gc.collect()
     gc.freeze()
