@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 import psutil
-import pydantic.fields  # noqa: F401 - before PySide6, whose import hook would meet it half imported
 import pytest
 
 from tests.helpers.forked_programs import ForkingPopen, programs_forked, programs_started
@@ -34,6 +33,10 @@ pytest_plugins = (
 _GRACE_S = 5.0
 _TIMEOUT_MS = 120_000
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
+if "pytestqt" in sys.modules:
+    from labconsole_ui.runtime.qt_import import import_qt  # some tests run where there is no Qt
+
+    import_qt()  # as the window does, and before other modules of tests
 os.environ["LANGUAGE"] = "C"  # argparse looks for a translation of each group of each parser: 6 ms a command line
 
 

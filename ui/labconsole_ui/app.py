@@ -21,6 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(problem, file=sys.stderr)
         return 1
     # Qt is imported only now: its libraries may be what is missing.
+    from labconsole_ui.runtime.qt_import import import_qt
+
+    import_qt()
     from labconsole_ui.shell.startup import open_window
 
     return open_window(options.db or paths.database_path(), options.theme)
