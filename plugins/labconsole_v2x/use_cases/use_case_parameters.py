@@ -35,7 +35,8 @@ class UseCaseParameters(Parameters):
     )
     rate: float = parameter(
         "High rate",
-        "CAMs a second that the receiver of F-SIG-03 gets from 15 stations; the source sends 1,500 at most",
+        "CAMs a second to the receiver of F-SIG-03 from 15 stations, and at most to that of A-SIG-04 from attackers; "
+        "the source sends 1,500 at most",
         default=1500.0,
         ge=100,
         le=10_000,

@@ -87,10 +87,10 @@ def alarming(inner: PacketCheck) -> PacketCheck:
 
 
 def slow(inner: PacketCheck) -> PacketCheck:
-    """A receiver that needs 6 ms for a packet."""
+    """A receiver that needs 20 ms for a packet."""
 
     def decide(verdict: str, frame: ReceivedFrame) -> str:
-        time.sleep(0.006)
+        time.sleep(0.02)
         return verdict
 
     return _Receiver(inner, decide)

@@ -18,6 +18,7 @@ from labconsole_v2x.pki.request_parts import read_data
 from labconsole_v2x.pki.secured_messages import payload_of
 from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.stations.capture import ETHERNET_HEADER
+from labconsole_v2x.stations.sending import CamSender, Identity
 from labconsole_v2x.use_cases.cases import packet_cases
 from labconsole_v2x.use_cases.cases.bench import Bench, BenchSettings, Parts
 from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
@@ -79,6 +80,38 @@ def test_age_of_the_first_emergency_cam_has_no_loading_of_the_codec(monkeypatch:
     compiled.cache_clear()
     judgement = judge(run_case("F-SIG-06", SETTINGS))
     assert judgement.result == PASSED, judgement.reason
+
+
+def test_time_to_create_packets_is_not_in_their_age() -> None:
+    """A busy computer or a slow token takes more than the two seconds that receivers allow."""
+    asleep: list[float] = []
+
+    def slow_at_first(kind: Callable[..., CamSender], identity: Identity, **settings: Any) -> CamSender:
+        sender = kind(identity, **settings)
+        create = sender.create
+
+        def create_slowly(*arguments: Any) -> Any:
+            if not asleep:
+                asleep.append(2.2)
+                time.sleep(asleep[0])
+            return create(*arguments)
+
+        sender.create = create_slowly  # type: ignore[method-assign]
+        return sender
+
+    evidence = run_case("A-SIG-04", SETTINGS, parts=Parts(sender=slow_at_first))
+    assert asleep
+    verdicts = {record.result for record in evidence.of(Kind.RECEIVED)}
+    assert verdicts == {"accepted", "signature invalid"}
+
+
+def test_overload_by_packets_that_were_sent_late_is_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packet_cases, "_FLOOD_PACKETS", 40)
+    monkeypatch.setattr(packet_cases, "_FLOOD_S", 0.1)
+    monkeypatch.setattr(packet_cases, "_IN_TIME_S", 0.0)
+    judgement = judge(run_case("A-SIG-04", SETTINGS))
+    assert judgement.result == NOT_TESTED
+    assert re.match(r"This computer sent CAMs up to \d\.\d s late", judgement.reason)
 
 
 @pytest.mark.parametrize("step", STEPS)

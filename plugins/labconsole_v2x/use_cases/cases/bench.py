@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from threading import Lock
@@ -83,17 +83,29 @@ class Recorder:
 
 
 class CaseClock:
-    """ITS time in us, which a case may advance: all its parties have the same clock."""
+    """ITS time in us, which a case may advance or stop: all its parties have the same clock."""
 
     def __init__(self) -> None:
         self._ahead_us = 0
+        self._stopped_us: int | None = None
 
     def __call__(self) -> int:
-        return its_now() + self._ahead_us
+        stopped_us = self._stopped_us
+        return its_now() + self._ahead_us if stopped_us is None else stopped_us
 
     def advance(self, seconds: float) -> None:
         """Let time pass at once."""
         self._ahead_us += round(seconds * 1e6)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Let no time pass meanwhile: what takes long to create is not old when it is sent."""
+        self._stopped_us = stopped_us = self()
+        try:
+            yield
+        finally:
+            self._ahead_us = stopped_us - its_now()
+            self._stopped_us = None
 
 
 def _created(kind: Callable[..., CamSender], identity: Identity, **settings: Any) -> CamSender:
