@@ -72,10 +72,19 @@ class AttackPackets:
         self.checked = self.counted & (received["reason"] != _QUEUE_FULL)
         reasons = received["reason"][self.checked]
         self.rejected = Counter(REASONS[reason] for reason in reasons[reasons > 0].tolist())
-        """Reason -> packets, of those that count."""
+        """Reason -> verdicts on those that count: a packet that waited for a certificate has two."""
         self.false_accepts = int(np.count_nonzero(_false_accepts(parameters, packets, self.of_attackers)))
         self.received = int(np.count_nonzero(self.of_attackers))
         """Rows, warm-up included."""
+        self._received = received
+
+    @property
+    def last_reasons(self) -> Counter[str]:
+        """Reason -> packets that count, by the last verdict on each: the one before says what the receiver lacked."""
+        columns = (self._received[name][self.checked].tolist() for name in ("receiver", "source", "received_ns"))
+        reasons = self._received["reason"][self.checked].tolist()
+        last = dict(zip(zip(*columns, strict=True), reasons, strict=True))  # rows are in order of time
+        return Counter(REASONS[reason] for reason in last.values() if reason > 0)
 
 
 def _false_accepts(
@@ -176,6 +185,8 @@ def _verdicts(parameters: AttackParameters, attacks: AttackPackets, content: Seq
         )
     expected = {str(reason) for reason in REASONS_OF[parameters.attack]}
     others = {reason: count for reason, count in attacks.rejected.items() if reason not in expected}
+    if others:
+        others = {reason: count for reason, count in attacks.last_reasons.items() if reason in others}
     named = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(others.items()))
     yield Verdict(
         "attack packets were rejected for what is wrong with them",

@@ -110,6 +110,17 @@ def test_replay_is_accepted_falsely_if_the_original_was_accepted_or_it_is_too_ol
     assert named(evaluated(cams(DUE[3:]), copies, "a-sig-01"))["false_accepts"] == 3
 
 
+def test_packet_that_waited_for_a_certificate_is_judged_by_its_last_verdict() -> None:
+    """It has both in the figures."""
+    early, again = attacks(DUE[:1], "unknown issuer"), attacks(DUE[:1], done=90.0, waited=True)
+    evaluation = evaluated(cams(), [*early, *again, *attacks(DUE[1:])])
+    found = named(evaluation)
+    assert (found["attack_rejected signature invalid"], found["attack_rejected unknown issuer"]) == (10, 1)
+    assert found["attack_received"] == 10 and verdicts(evaluation)[REJECTED_RIGHTLY] == "pass"
+    for other in ([*early, *attacks(DUE[1:])], [*early, *attacks(DUE[:1], "malformed", done=90.0, waited=True)]):
+        assert verdicts(evaluated(cams(), other))[REJECTED_RIGHTLY] == "fail"
+
+
 def test_other_reason_than_that_of_the_attack_is_named() -> None:
     evaluation = evaluated(cams(), [*attacks(DUE[:9]), *attacks(DUE[9:], "malformed")])
     (verdict,) = (one for one in evaluation.verdicts if one.name == REJECTED_RIGHTLY)

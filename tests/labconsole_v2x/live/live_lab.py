@@ -77,7 +77,16 @@ class Outcome(trial_lab.Outcome[LiveParameters]):
     @property
     def too_late(self) -> int:
         """CAMs that were due, and that this computer was too slow to send."""
-        return sum(event.data["number"] for event in self.events_named("too late"))
+        return self.too_late_of("")
+
+    def too_late_of(self, roles: str) -> int:
+        """Those of the roles whose names begin so."""
+        return sum(event.data["number"] for event in self.events_named("too late") if event.source.startswith(roles))
+
+    @property
+    def due(self) -> int:
+        """CAMs of stations that were due: this computer has sent them, or was too slow."""
+        return round(self.figures["sent"]) + self.too_late_of("stations")
 
     @property
     def begin_ns(self) -> int:
@@ -165,8 +174,8 @@ def run_on_a_busy_channel(folder: Path, **scenario: Any) -> Outcome:
 
 
 def is_late(outcome: Outcome) -> bool:
-    """Whether a CAM was sent so late that it counts in another second."""
-    return outcome.lateness_ms >= DISTURBED_MS
+    """Whether a CAM was sent so late that it counts in another second, or was not sent."""
+    return outcome.lateness_ms >= DISTURBED_MS or is_incomplete(outcome)
 
 
 def is_starved(outcome: Outcome) -> bool:

@@ -32,7 +32,7 @@ from tests.labconsole_v2x.live.live_lab import (
     steady_run,
 )
 
-SENT, COUNTED = 45, 30
+DUE, COUNTED = 45, 30
 """CAMs of three stations at 10 Hz: of 1.5 s, and of the second after the warm-up."""
 BIN = 2 ** (1 / 64) - 1
 """The middle of a bin of the live histogram is at most this far from any value in it."""
@@ -63,18 +63,24 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
         if name == "busy channel":
             return steady_run(lambda: run_on_a_busy_channel(folder, **CASES[name]), is_starved)
         launcher = PROCESSES if name in IN_PROCESSES else None
-        # A late first CAM moves the certificate of a second later out of the time that counts.
+        # A late first CAM moves the certificate of a second later towards the end.
         disturbed = {"own load": is_starved, "signed, all receive": is_late}.get(name, is_incomplete)
         return steady_run(lambda: run(folder, launcher=launcher, **CASES[name]), disturbed)
 
     return record_runs(tmp_path_factory, "live-cases", LiveLab, CASES, run_case, 3)
 
 
-def all_accepted(outcome: Outcome, receptions: int) -> None:
+def counted(outcome: Outcome) -> int:
+    """How many of the CAMs that count have been sent: of those of one process, a busy computer misses the last ones."""
+    return max(0, COUNTED - outcome.too_late_of("stations"))
+
+
+def all_accepted(outcome: Outcome, due: int = DUE, receivers: int = 1) -> None:
     """Every reception was accepted, and nothing was lost or sent twice."""
     figures = outcome.figures
     assert outcome.failure is None
-    assert figures["accepted"] == receptions
+    assert outcome.due == due
+    assert figures["accepted"] == receivers * figures["sent"] > 0
     assert (figures["packet_loss"], figures["lost"], figures["duplicates"], figures["rejected"]) == (0, 0, 0, 0)
     assert set(outcome.labelled("lost").values()) == {0}
     assert figures["packet_delivery_ratio"] == 100
@@ -84,13 +90,14 @@ def all_accepted(outcome: Outcome, receptions: int) -> None:
 @pytest.mark.parametrize("security", CONFIGURATIONS)
 def test_each_configuration_delivers_every_cam(cases: Cases, security: str) -> None:
     outcome = cases[security]
-    all_accepted(outcome, SENT)
+    all_accepted(outcome)
     figures = outcome.figures
-    assert (figures["sent"], figures["received"]) == (SENT, SENT)
+    assert figures["received"] == figures["sent"]
     signed, verified = security in ("full", "signed"), security == "full"
     assert ("sign_time" in figures, "verify_time" in figures) == (signed, verified)
     assert ("waited" in figures, "warm_up_time" in figures) == (security == "full",) * 2
-    assert figures["offered_rate"] == figures["send_rate"] == figures["accept_rate"] == COUNTED
+    assert figures["offered_rate"] == COUNTED
+    assert figures["send_rate"] == figures["accept_rate"] == counted(outcome)
 
 
 def test_sizes_are_near_those_of_the_source(cases: Cases) -> None:
@@ -103,7 +110,21 @@ def test_sizes_are_near_those_of_the_source(cases: Cases) -> None:
         octets, certificate = outcome.column("sent", "size"), outcome.column("sent", "certificate") == 1
         medians = np.median(octets[~certificate]), np.median(octets[certificate])
         assert 165 < medians[0] < 195 and 300 < medians[1] < 450, "some answer requests, too"
-    assert cases["full"].figures["certificate_share"] == pytest.approx(10, abs=4), "once a second"
+    included_s, omitted_s = seconds_since_certificates(cases["full"])
+    assert max(omitted_s) < 1, "once a second"
+    assert sum(seconds < 1 for seconds in included_s) <= 3 * 2, "and earlier as an answer to a request"
+
+
+def seconds_since_certificates(outcome: Outcome) -> tuple[list[float], list[float]]:
+    """How long after its last certificate a station has sent each CAM with another one, and each without."""
+    columns = (outcome.column("sent", name).tolist() for name in ("identity", "station", "certificate"))
+    seconds: tuple[list[float], list[float]] = ([], [])
+    last_us: dict[int, float] = {}
+    for generated_us, station, certificate in sorted(zip(*columns, strict=True)):
+        seconds[not certificate].append((generated_us - last_us.get(station, -np.inf)) / 1e6)
+        if certificate:
+            last_us[station] = generated_us
+    return seconds
 
 
 def test_roles_are_processes_of_their_own(cases: Cases) -> None:
@@ -120,7 +141,12 @@ def test_receiver_learns_tickets_and_authority_from_the_air(cases: Cases) -> Non
     assert outcome.figures["waited"] == np.count_nonzero(reasons > 0) > 0
     assert {REASONS[number] for number in reasons[reasons > 0]} <= {"unknown signer", "unknown issuer"}
     assert waited.any() and set(reasons[waited & (reasons == 0)]) == {0}, "packets that waited were accepted"
-    assert 0 < outcome.figures["warm_up_time"] < outcome.parameters.warm_up + outcome.parameters.duration
+    first_ns = dict[int, int]()
+    columns = (outcome.column("received", name) for name in ("source", "done_ns"))
+    for source, done_ns in zip(*(column[reasons == 0].tolist() for column in columns), strict=True):
+        first_ns[source] = min(done_ns, first_ns.get(source, done_ns))
+    known = (first_ns[source] for source in set(outcome.column("sent", "source").tolist()))
+    assert outcome.figures["warm_up_time"] == pytest.approx((max(known) - outcome.begin_ns) / 1e9)
     assert outcome.figures["neighbours"] == 3
 
 
@@ -137,8 +163,8 @@ def test_first_request_for_the_authority_is_answered(tmp_path: Path) -> None:
 def test_warm_up_counts_for_no_figure_but_the_totals(cases: Cases) -> None:
     outcome = cases["full"]
     samples = {metric.name: metric.samples for metric in outcome.evaluation.metrics if not metric.labels}
-    assert {samples[name] for name in ("latency_p50", "packet_loss", "send_rate", "sign_time")} == {COUNTED}
-    assert {samples[name] for name in ("sent", "received", "age_p50")} == {SENT}
+    assert {samples[name] for name in ("latency_p50", "packet_loss", "send_rate", "sign_time")} == {counted(outcome)}
+    assert {samples[name] for name in ("sent", "received", "age_p50")} == {outcome.figures["sent"]}
     names = zip(*(outcome.column("sent", name).tolist() for name in ("source", "identity")), strict=True)
     due = dict(zip(names, outcome.column("sent", "due_ns").tolist(), strict=True))
     columns = ("source", "identity", "done_ns", "reason")
@@ -146,8 +172,8 @@ def test_warm_up_counts_for_no_figure_but_the_totals(cases: Cases) -> None:
     accepted = [(due[source, identity], done) for source, identity, done, reason in rows if not reason]
     from_ns = outcome.begin_ns + outcome.parameters.warm_up * 1e9
     counted_ms = [(done - due_ns) / 1e6 for due_ns, done in accepted if due_ns >= from_ns]
-    assert len(accepted) - len(counted_ms) == SENT - COUNTED
-    assert outcome.figures["latency_mean"] == pytest.approx(sum(counted_ms) / COUNTED)
+    assert (len(accepted), len(counted_ms)) == (outcome.figures["sent"], counted(outcome))
+    assert outcome.figures["latency_mean"] == pytest.approx(sum(counted_ms) / counted(outcome))
 
 
 def assert_live_is_stored(outcome: Outcome) -> None:
@@ -171,7 +197,7 @@ def test_last_live_values_equal_the_stored_figures(cases: Cases, case: str) -> N
 
 def test_all_stations_receive_over_a_chain_of_mixed_curves(cases: Cases) -> None:
     outcome = cases["mixed chain"]
-    all_accepted(outcome, 4 * 15 * 3)
+    all_accepted(outcome, 4 * 15, 3)
     root, authority = (scan_certificate(outcome.artefacts[name]) for name in ("root.oer", "aa.oer"))
     assert (root.verification_key.curve, authority.verification_key.curve) == (Curve.BRAINPOOL_P384R1, Curve.P256)
     assert outcome.figures["neighbours"] == 3
@@ -189,13 +215,15 @@ def test_certificates_are_included_by_the_policy(cases: Cases) -> None:
     shares = {name: cases[name].figures["certificate_share"] for name in ("unicast", "never")}
     assert shares["unicast"] > 85, "an answer to a request goes with a digest"
     assert shares["never"] == 0
-    all_accepted(cases["never"], SENT)
+    all_accepted(cases["never"])
     assert cases["never"].figures["waited"] == 0, "the receiver knows all tickets before"
     unverified = cases["signed, all receive"]
-    stations, included = (unverified.column("sent", name) for name in ("station", "certificate"))
-    # The first CAM and that of a second later, of the 1.4 s in which a station sends.
-    assert np.bincount(stations[included != 0]).tolist() == [0, 2, 2, 2], "once a second, also where none verifies"
-    assert unverified.figures["certificate_share"] == pytest.approx(10, abs=4), "the second of each is counted"
+    included_s, omitted_s = seconds_since_certificates(unverified)
+    assert max(omitted_s) < 1 <= min(included_s), "once a second, also where none verifies"
+    assert len(included_s) > 3, "the first CAM of each has one, and that of a second later"
+    from_ns = unverified.begin_ns + unverified.parameters.warm_up * 1e9
+    included = unverified.column("sent", "certificate")[unverified.column("sent", "due_ns") >= from_ns]
+    assert unverified.figures["certificate_share"] == pytest.approx(100 * included.mean())
 
 
 @pytest.mark.parametrize(("case", "due"), [("own load", 450), ("busy channel", 180)])
@@ -223,25 +251,25 @@ def omitted_in_a_row(outcome: Outcome) -> list[int]:
 
 def test_unicast_delivers_to_the_receiver_and_its_requests_to_the_senders(cases: Cases) -> None:
     outcome = cases["unicast"]
-    all_accepted(outcome, SENT)
+    all_accepted(outcome)
     assert outcome.figures["waited"] > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 def test_raw_ethernet_on_the_loopback_interface(tmp_path: Path) -> None:
     """Other tests may send on it, too: their frames are of no station of the run."""
-    outcome = run(tmp_path / "run", transport="ethernet", capture=False)
+    outcome = steady_run(lambda: run(tmp_path / "run", transport="ethernet", capture=False), is_incomplete)
     if outcome.failure is not None and "CAP_NET_RAW" in outcome.failure:
         pytest.skip("needs CAP_NET_RAW")
     assert outcome.failure is None
     figures = outcome.figures
-    assert (figures["sent"], figures["lost"], figures["duplicates"]) == (SENT, 0, 0)
+    assert (outcome.due, figures["lost"], figures["duplicates"]) == (DUE, 0, 0)
     assert outcome.verdicts["no packet was lost"] == "pass" and figures["waited"] > 0
 
 
 def test_token_signs_and_verifies(cases: Cases) -> None:
     outcome = cases["token"]
-    all_accepted(outcome, SENT)
+    all_accepted(outcome)
     assert outcome.figures["sign_time"] > 0 < outcome.figures["verify_time"]
     assert LiveTrial().secrets(outcome.parameters) == ()
 
