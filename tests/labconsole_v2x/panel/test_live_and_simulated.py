@@ -22,8 +22,7 @@ from tests.helpers.shared_once import shared_once
 from tests.helpers.worker_threads import workers_in_threads
 from tests.labconsole_v2x.simulation.stored_simulations import store_simulations
 
-pytestmark = [pytest.mark.qt_log_ignore("propagateSizeHints"), pytest.mark.serial]
-"""Serial: its live run lasts a second, in threads of the test process, whose packets must come in time."""
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 SCENARIO = "A-SIG-01: 2 attackers at 50 Hz"
 ATTACK = {"attack": "a-sig-01", "attackers": 2, "attack_rate": 50.0}
