@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,11 +18,13 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.store.errors import StoreError
 from labconsole_keypool.choices import KeyOrigin, Refill
-from labconsole_keypool.device.emulation import Device, Timing
+from labconsole_keypool.device.emulation import Device, DeviceOperation, Timing
 from labconsole_keypool.store.key_store import KeyStore
+from tests.labconsole_keypool.recorded_device import RecordedDevice
 from tests.labconsole_keypool.signing_lab import PIN, RecordedReports, digest, fill, new_token, signing_engine
 
 UNWRAP_MS = 30.0
+TIMEOUT_S = 30
 C, D = KeyOrigin.POOL, KeyOrigin.GENERATED
 
 
@@ -45,12 +50,12 @@ def reports() -> RecordedReports:
     return RecordedReports()
 
 
-def slow_to_unwrap() -> Device:
+def slow_to_unwrap() -> RecordedDevice:
     """A device that unwraps in `UNWRAP_MS` and signs at once."""
     luna = load_timing("luna-sa-1700")
     sign = {time: duration.model_copy(update={"ms": 0.001}) for time, duration in luna.sign.items()}
     unwrap = luna.unwrap.model_copy(update={"ms": UNWRAP_MS})
-    return Device(Timing(luna.model_copy(update={"unwrap": unwrap, "sign": sign, "warm_up": None})))
+    return RecordedDevice(Timing(luna.model_copy(update={"unwrap": unwrap, "sign": sign, "warm_up": None})))
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -60,19 +65,64 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize(("refill", "first_after"), [(Refill.PARALLEL, 1), (Refill.WHEN_EMPTY, 5)])
+class PermittedDevice(Device):
+    """Unwraps one key for each of its `permits`; `asked` counts the keys that it was asked to unwrap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.permits = threading.Semaphore(0)
+        self.asked = 0
+
+    @contextmanager
+    def busy(self, operation: DeviceOperation, since_ns: int | None = None) -> Iterator[int]:
+        if operation is DeviceOperation.UNWRAP:
+            self.asked += 1
+            assert self.permits.acquire(timeout=TIMEOUT_S)
+        with super().busy(operation, since_ns) as ends_ns:
+            yield ends_ns
+
+
+@pytest.mark.parametrize(("refill", "usable_after"), [(Refill.PARALLEL, 1), (Refill.WHEN_EMPTY, 5)])
 def test_a_batch_is_usable_key_by_key_or_as_a_whole(
-    token: Token, store: KeyStore, reports: RecordedReports, refill: Refill, first_after: int
+    token: Token, store: KeyStore, reports: RecordedReports, refill: Refill, usable_after: int
 ) -> None:
     fill(token, store, 5)
-    with signing_engine(token, store, reports, batch=5, low_water=1, refill=refill, device=slow_to_unwrap()) as engine:
+    device = PermittedDevice()
+    with (
+        signing_engine(token, store, reports, batch=5, low_water=1, refill=refill, device=device) as engine,
+        ThreadPoolExecutor(1) as signer,
+    ):
         engine.start_refill()
-        done = engine.process(0, digest(1))
-        assert done.source is C
+        request = signer.submit(engine.process, 0, digest(1))
+        for unwrapped in range(usable_after):
+            until(lambda unwrapped=unwrapped: device.asked == unwrapped + 1)
+            assert not len(engine._sessions) and not request.done()
+            device.permits.release()
+        assert request.result(TIMEOUT_S).source is C
+        if usable_after < 5:
+            assert not reports.refills, "the batch is not complete"
+            device.permits.release(5 - usable_after)
         until(lambda: bool(reports.refills))
+    assert [keys for _, _, keys in reports.refills] == [5]
+
+
+def test_keys_of_a_batch_are_unwrapped_one_after_another_in_the_device_s_time(
+    token: Token, store: KeyStore, reports: RecordedReports
+) -> None:
+    fill(token, store, 5)
+    device = slow_to_unwrap()
+    with signing_engine(token, store, reports, batch=5, low_water=1, device=device) as engine:
+        engine.start_refill()
+        until(lambda: bool(reports.refills))
+    unwrap_ns = round(UNWRAP_MS * 1e6)
+    unwrapped = [done for done in device.operations if done.operation is DeviceOperation.UNWRAP]
+    first, last = unwrapped[0], unwrapped[-1]
+    assert len(unwrapped) == 5 and first.began_within(unwrap_ns, first.asked_ns, first.entered_ns)
+    for before, done in itertools.pairwise(unwrapped):
+        assert done.began_within(unwrap_ns, *before.free_ns), "the next one is begun when this one has ended"
     [(started_ns, finished_ns, keys)] = reports.refills
-    assert first_after <= (done.got_key_ns - started_ns) / 1e6 / UNWRAP_MS < first_after + 3
-    assert keys == 5 and 5 * UNWRAP_MS <= (finished_ns - started_ns) / 1e6 < 8 * UNWRAP_MS
+    earliest_ns, latest_ns = last.free_ns
+    assert keys == 5 and started_ns <= first.asked_ns and earliest_ns <= finished_ns <= latest_ns
 
 
 def test_a_refill_begins_below_the_low_water_mark_and_loads_a_batch(

@@ -21,7 +21,7 @@ from labconsole.security.token.errors import TokenError, TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeyOrigin, KeySource, SignTime
 from labconsole_keypool.device.certification_authority import SigningCA
-from labconsole_keypool.device.emulation import Device, Timing
+from labconsole_keypool.device.emulation import Device, DeviceOperation, Timing
 from labconsole_keypool.messages import sign_request
 from labconsole_keypool.messages.service_frames import Done, Job, JobKind, JobStatus
 from labconsole_keypool.messages.sign_request import SignTask
@@ -29,6 +29,7 @@ from labconsole_keypool.messages.signature_algorithms import ECDSA_SHA256, RSA_S
 from labconsole_keypool.store.key_records import Counts, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore
 from tests.helpers.function_calls import calls_in
+from tests.labconsole_keypool.recorded_device import RecordedDevice
 from tests.labconsole_keypool.sign_request_lab import read
 from tests.labconsole_keypool.signing_lab import (
     PIN,
@@ -257,21 +258,27 @@ def test_removed_token_is_reported_in_one_sentence(token: Token, store: KeyStore
     assert rows(store.path, "SELECT request FROM signature") == [(1,)], "what was signed is on record"
 
 
-@pytest.mark.serial
 def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
     token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:
-    """Ten requests that wait take ten times the device's time, though this process sleeps a bit longer each time."""
+    """The device signs each request that waits right after the last one, though this process sleeps between them."""
     fill(token, store, 10)
     luna = load_timing("luna-sa-1700").model_copy(update={"warm_up": None})
-    with signing_engine(token, store, reports, device=Device(Timing(luna, SignTime.MALMO))) as engine:
+    device = RecordedDevice(Timing(luna, SignTime.MALMO))
+    answers: list[Done] = []
+    with signing_engine(token, store, reports, device=device) as engine:
         engine.fill(10)
         jobs = [digest(number) for number in range(10)]
         for job in jobs:
             time.sleep(0.01)
-            done = engine.process(0, job)
-    taken_ms = (done.signed_ns - jobs[0].received_ns) / 1e6
-    assert 200 <= taken_ms < 200 + 75
+            answers.append(engine.process(0, job))
+    signed = [done for done in device.operations if done.operation is DeviceOperation.SIGN]
+    free_ns = [(job.received_ns, job.received_ns) for job in jobs[:1]] + [done.free_ns for done in signed]
+    for (earliest_ns, latest_ns), done, answer in zip(free_ns, signed, answers, strict=False):
+        got_key_in_ns = answer.got_key_ns - answer.started_ns
+        assert done.began_within(20_000_000, earliest_ns, latest_ns + got_key_in_ns)
+        assert done.ends_ns <= answer.signed_ns <= done.free_ns[1]
+    assert len(signed) == 10
 
 
 def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(
