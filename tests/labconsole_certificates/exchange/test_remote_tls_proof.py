@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import struct
@@ -11,12 +12,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from OpenSSL import SSL, crypto
 
+from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord
@@ -25,7 +29,7 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange import remote_tls_proof
+from labconsole_certificates.exchange import remote_tls_proof, tls_endpoint
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.tls_endpoint import WaitCancelledError
@@ -226,15 +230,19 @@ def test_a_peer_that_speaks_no_tls_ends_with_one_sentence(
     assert said.replace(B, A) in waiting.refusal()
 
 
-@pytest.mark.serial
 def test_a_silent_peer_and_a_slow_one_end_in_time(
     consoles: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_tls_proof, "HANDSHAKE_S", 0.15)
+    left_s: list[float] = []
+
+    def watch(left: float) -> bool:
+        left_s.append(left)
+        return False
+
     with socket.create_server(("127.0.0.1", 0)) as server:
-        begun = time.monotonic()
-        sentence = connected(consoles / "a", server.getsockname()[1], A, B).sentence()
-        assert time.monotonic() - begun < 2
+        sentence = connected(consoles / "a", server.getsockname()[1], A, B, watch=watch).sentence()
+    assert left_s[0] <= 0.15 and left_s == sorted(left_s, reverse=True) and left_s.count(0) == 1
     assert "State B did not answer in time." in sentence
     waiting = Waiting(pool, consoles / "b", B, A)
     with socket.create_connection(("127.0.0.1", waiting.port)) as via, suppress(OSError):
@@ -260,26 +268,37 @@ def test_failed_and_foreign_connections_do_not_stop_the_listener(consoles: Path,
     assert waiting.ended.result().ok
 
 
-def test_the_last_failure_is_the_result_when_the_time_is_over(consoles: Path, pool: ThreadPoolExecutor) -> None:
-    waiting = Waiting(pool, consoles / "b", B, A, wait_s=0.5)
+def test_the_last_failure_is_the_result_when_the_time_is_over(
+    consoles: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is set forward once the failure is there."""
+    past_ns = 0
+    monkeypatch.setattr(tls_endpoint, "now_ns", lambda: now_ns() + past_ns)
+    waiting = Waiting(pool, consoles / "b", B, A, wait_s=60)
     with socket.create_connection(("127.0.0.1", waiting.port)) as via:
         via.sendall(b"GET / HTTP/1.1\r\n\r\n")
         waiting.said()
+    past_ns = 60_000_000_000
     proof = waiting.ended.result(timeout=120)
     assert not proof.ok and "was not understood" in proof.sentence()
 
 
-@pytest.mark.serial
-def test_both_ends_can_be_cancelled(consoles: Path, pool: ThreadPoolExecutor) -> None:
+def test_both_ends_can_be_cancelled(consoles: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They look for it ten times a second."""
+    waits_s: list[float] = []
+
+    def recorded(*waiting: Any) -> Any:
+        waits_s.append(waiting[-1])
+        return select.select(*waiting)
+
+    monkeypatch.setattr(tls_endpoint, "select", SimpleNamespace(select=recorded))
     waiting = Waiting(pool, consoles / "b", B, A, wait_s=60)
     waiting.cancelled = True
     with pytest.raises(WaitCancelledError, match="Cancelled: nothing was proven"):
-        waiting.ended.result(timeout=2)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        begun = time.monotonic()
-        with pytest.raises(WaitCancelledError):
-            connected(consoles / "a", server.getsockname()[1], A, B, watch=lambda left: left < 9.9)
-        assert time.monotonic() - begun < 2
+        waiting.ended.result(timeout=50)
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(WaitCancelledError):
+        connected(consoles / "a", server.getsockname()[1], A, B, watch=lambda left: left < 9.9)
+    assert 0 < max(waits_s) <= 0.1
 
 
 @pytest.mark.parametrize(
@@ -366,17 +385,20 @@ class Broker:
 
 @pytest.fixture
 def broker(consoles: Path, tmp_path: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> Broker:
-    monkeypatch.setattr(remote_tls_proof, "QUIET_S", 0.1)
+    monkeypatch.setattr(remote_tls_proof, "QUIET_S", 60.0)
     return Broker(consoles / "b", tmp_path, pool)
 
 
-def test_a_broker_that_refuses_nothing_counts_and_that_is_said(consoles: Path, broker: Broker) -> None:
+def test_a_broker_that_refuses_nothing_counts_and_that_is_said(
+    consoles: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a = consoles / "a"
+    closing = broker.meets(a, lambda via: via.unwrap())
+    assert closing.endswith("within 60 s, and closed the connection.") and " passed with " in closing
+    monkeypatch.setattr(remote_tls_proof, "QUIET_S", 0.1)
     silent = broker.meets(a, lambda via: via.recv(1))
     assert " passed with " in silent
     assert silent.endswith("State B accepted nothing and refused nothing within 0.1 s.")
-    closing = broker.meets(a, lambda via: via.unwrap())
-    assert closing.endswith("within 0.1 s, and closed the connection.") and " passed with " in closing
     assert _proofs(a) == 2
 
 

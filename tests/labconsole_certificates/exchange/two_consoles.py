@@ -30,6 +30,7 @@ from labconsole_certificates.trust.roots_and_pins import trust_root
 
 CLIENT, SERVER = CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER
 NAMES = ("State A", "State B")
+_TIMEOUT_S = 60.0
 
 
 def make_consoles(directory: Path) -> None:
@@ -68,7 +69,7 @@ def state(store: PkiStore, name: str) -> State:
 class Waiting:
     """State B's console, or another one, that waits for one connection, in a thread."""
 
-    def __init__(self, pool: ThreadPoolExecutor, directory: Path, here: str, there: str, wait_s: float = 5.0) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, directory: Path, here: str, there: str, wait_s: float = 60.0) -> None:
         said: Queue[str] = Queue()
         self._said = said
         self.cancelled = False
@@ -79,12 +80,12 @@ class Waiting:
                 return listen_for(store, here, there, "127.0.0.1", 0, wait_s, None, following)
 
         self.ended: Future[RemoteProof] = pool.submit(listen)
-        sentence = said.get(timeout=5)
+        sentence = said.get(timeout=_TIMEOUT_S)
         self.port = int(sentence.split(" waits at 127.0.0.1:")[1].split()[0])
 
     def said(self) -> str:
         """The next sentence, on a connection that failed."""
-        return self._said.get(timeout=10)
+        return self._said.get(timeout=_TIMEOUT_S)
 
     def has_said_nothing(self) -> bool:
         """Whether there is no further sentence yet."""
@@ -95,7 +96,7 @@ class Waiting:
         sentence = self.said()
         self.cancelled = True
         with pytest.raises(WaitCancelledError):
-            self.ended.result(timeout=5)
+            self.ended.result(timeout=_TIMEOUT_S)
         assert sentence.endswith(" Still waiting.")
         return sentence.removesuffix(" Still waiting.")
 
