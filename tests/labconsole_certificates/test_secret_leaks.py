@@ -138,8 +138,9 @@ def test_operations_do_not_leak_secrets(world: ThreeStates, own_home: Path, impo
     actions = Operations()
     try:
         secrets = {key: Secret(text) for key, text in entered.items()}
-        process = actions.start("certificates.import-authority", secrets=secrets, state="State A", **parameters)
-        outside = _outside_of(process.pid)
+        with world.store.change():  # the operation waits for its end
+            process = actions.start("certificates.import-authority", secrets=secrets, state="State A", **parameters)
+            outside = _outside_of(process.pid)
         end = actions.end(process)
     finally:
         actions.close()

@@ -43,7 +43,7 @@ def test_a_state_elsewhere_is_connected_to_and_waited_for(lab: Lab, elsewhere: P
     lab.until(lambda: view.there.meet_button.text() == "Connect to State B …")
     assert view.back.meet_button.text() == "Wait for State B …"
     with ThreadPoolExecutor(1) as pool:
-        waiting = Waiting(pool, elsewhere, B, A, wait_s=20)
+        waiting = Waiting(pool, elsewhere, B, A)
         lab.click(view.there.meet_button)
         dialog = lab.dialog(OperationDialog)
         dialog.form.set_values({"host": "127.0.0.1", "port": waiting.port, "server_name": "broker.b.example"})

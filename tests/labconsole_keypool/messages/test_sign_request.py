@@ -131,10 +131,10 @@ def test_an_external_entity_is_not_fetched(tmp_path_factory: pytest.TempPathFact
 def test_a_hundred_megabytes_are_refused_at_once_and_uncopied() -> None:
     data = bytes(100_000_000)
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(SignRequestError, match=r"has 100,000,000 bytes, where 1,000,000 at most"):
         parse(data)
-    taken = time.perf_counter() - started
+    taken = time.thread_time() - started
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken < 0.1
