@@ -34,6 +34,7 @@ _READ_AT_START = ("LD_", "MALLOC_", "GLIBC_", "OPENSSL_", "LC_", "LANG", "TZ", "
 """What begins the names of variables that a program reads when it starts, or libraries when they are loaded."""
 _READ_LATER = frozenset(
     {
+        "LANGUAGE",  # by gettext, for each text
         "PYTHONPATH",  # given to the forked program
         "PYTHONDONTWRITEBYTECODE",
         "PYTHONPYCACHEPREFIX",

@@ -119,6 +119,17 @@ def shared(module_window: SharedWindow, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.fixture
+def emptied_home(module_window: SharedWindow) -> Iterator[None]:
+    """Remove databases and keys from the home of the shared window.
+
+    Before the test, too: a thread that outlives the window of another module creates its directory in this home.
+    """
+    module_window.remove_directories()
+    yield
+    module_window.remove_directories()
+
+
+@pytest.fixture
 def shown_window(shared: SharedWindow) -> MainWindow:
     """The window itself."""
     return shared.window

@@ -17,10 +17,10 @@ from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.worker_threads import operations_in_processes
 from tests.labconsole_certificates.panel.page_driver import Lab
-from tests.labconsole_ui.conftest import kept_panels, module_window, operation_threads, shared, theme
+from tests.labconsole_ui.conftest import emptied_home, kept_panels, module_window, operation_threads, shared, theme
 from tests.labconsole_ui.shared_window import SharedWindow
 
-__all__ = ["kept_panels", "module_window", "operation_threads", "shared", "theme"]
+__all__ = ["emptied_home", "kept_panels", "module_window", "operation_threads", "shared", "theme"]
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,6 @@ class Pair:
     b: State
     root_a: CertificateRecord
     root_b: CertificateRecord
-
-
-@pytest.fixture
-def emptied_home(module_window: SharedWindow) -> Iterator[None]:
-    """Remove databases and keys from the home of the shared window.
-
-    Before the test, too: a thread that outlives the window of another module creates its directory in this home.
-    """
-    module_window.remove_directories()
-    yield
-    module_window.remove_directories()
 
 
 @pytest.fixture

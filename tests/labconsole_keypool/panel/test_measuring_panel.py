@@ -10,9 +10,6 @@ from labconsole.profiles.timing_profile import load_timing
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.pages import opened_trial
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
-
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,9 +21,6 @@ from labconsole_keypool.planning.arrival_log import HOUR
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from tests.labconsole_keypool.synthetic_weeks import synthetic_weeks
-from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
-
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 
 EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
@@ -210,16 +208,18 @@ def test_input_during_a_computation_is_planned_once_afterwards(
     qtbot: QtBot, view: PlannerView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned: list[float] = []
+    entered = threading.Event()
     original = planner_view.make_plan
 
     def slow(parameters: Any, *arguments: Any) -> Any:
         planned.append(parameters.rate)
-        time.sleep(0.2)
+        assert entered.wait(60)
         return original(parameters, *arguments)
 
     monkeypatch.setattr(planner_view, "make_plan", slow)
     for rate in (11.0, 12.0, 13.0, 14.0):
         view.form.set_values({**view.form.values(), "rate": rate})
+    entered.set()
     qtbot.waitUntil(lambda: planned == [11.0, 14.0])
     settle(qtbot, view)
     assert cells(view, "hsms_with_pool")[1] == "1 HSM"

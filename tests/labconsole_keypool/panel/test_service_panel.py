@@ -24,17 +24,6 @@ from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.views.live.live_run import LiveRun
-from tests.labconsole_ui.conftest import (
-    bridge,
-    home,
-    open_window,
-    services,
-    theme,
-    window,
-    worker_threads_of_processes,
-)
-
-__all__ = ["bridge", "home", "open_window", "services", "theme", "window", "worker_threads_of_processes"]
 
 LEFT = Qt.MouseButton.LeftButton
 PATIENCE_MS = 120_000
@@ -53,6 +42,7 @@ SMALL = {
     "key_store": "lab",
     "token": "lab",
 }
+KEYS_FOR_20_S = {"keys_at_start": 80, "pool_at_start": 100}
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 
 
@@ -150,45 +140,64 @@ def test_one_row_of_buttons_starts_runs_and_names_them(qtbot: QtBot, page: Servi
 
 
 @pytest.mark.usefixtures("worker_threads_of_processes")
-def test_run_both_moves_the_picture_marks_each_request_and_opens_the_comparison(
-    qtbot: QtBot, page: ServicePanel, window: MainWindow
-) -> None:
-    """The run with the pool is the first; it has 60 requests, and the picture shows each key of them."""
+def test_the_picture_moves_during_a_run(qtbot: QtBot, page: ServicePanel) -> None:
+    """The run lasts until the window has shown what moves, however late it gets its frames."""
     states: list[PoolState] = []
-    page.watch.state.connect(states.append)
-    queue = page.context.bridge.queue
     frames: list[LiveRun] = []
     drawings: list[LiveRun] = []
+    page.watch.state.connect(states.append)
     page.watch.framed.connect(frames.append)
     page.watch.drawn.connect(drawings.append)
-    page.form.set_values(
-        {**page.form.values(), "rate": 20.0, "requests": 60}
-    )  # keys in the token for more frames than one
+    page.form.set_values({**page.form.values(), "rate": 4.0, "requests": 10_000, **KEYS_FOR_20_S})
+    qtbot.mouseClick(page.run_bar.run_button, LEFT)
+    queue = page.context.bridge.queue
+    (item,) = queue.items
+    picture = page.pool_card.picture
+    qtbot.waitUntil(lambda: picture.moving, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: any(state.in_token > 0 and state.rates.used > 0 for state in states), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(drawings), timeout=PATIENCE_MS)
+    queue.cancel(item.run_id)
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.DONE, timeout=PATIENCE_MS)
+    live = [state for state in states if state.running]
+    assert max(state.used for state in live) > 0
+    assert any(state.in_token > 0 and state.rates.used > 0 for state in live)
+    assert 0 < len(drawings) <= len(frames), "drawn once for a frame at most"
+    qtbot.waitUntil(lambda: not picture.state.running and not picture.moving, timeout=PATIENCE_MS)
+
+
+@pytest.mark.usefixtures("worker_threads_of_processes")
+def test_run_both_marks_each_request_and_opens_the_comparison(
+    qtbot: QtBot, page: ServicePanel, window: MainWindow
+) -> None:
+    """The run with the pool is the first; it has 60 requests, for all of which the queue has room."""
+    queue = page.context.bridge.queue
+    page.form.set_values({**page.form.values(), "requests": 60, "queue_limit": 100})
     queue.pause()
     qtbot.mouseClick(page.both_button, LEFT)
     runs = [item.run_id for item in queue.items]
     assert len(runs) == 2
+
+    def hold_second_run() -> None:
+        if queue.items[0].state is QueueState.RUNNING and not queue.paused:
+            queue.pause()
+
+    page.context.bridge.items_changed.connect(hold_second_run)
     queue.resume()
-    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING, timeout=PATIENCE_MS)
-    queue.pause()  # the second run begins once the first one has been looked at
-    check_run_with_pool(qtbot, page, states)
-    assert 0 < len(drawings) <= len(frames), "drawn once for a frame at most"
+    check_run_with_pool(qtbot, page)
+    page.context.bridge.items_changed.disconnect(hold_second_run)
     queue.resume()
     wanted = f"compare:{runs[0]},{runs[1]}"
     qtbot.waitUntil(lambda: window.pages.current_key == wanted, timeout=2 * PATIENCE_MS)
 
 
-def check_run_with_pool(qtbot: QtBot, page: ServicePanel, states: list[PoolState]) -> None:
-    """The picture moves during the run, and afterwards each request is a point."""
+def check_run_with_pool(qtbot: QtBot, page: ServicePanel) -> None:
+    """After the run, each request is a point."""
     queue = page.context.bridge.queue
-    qtbot.waitUntil(lambda: page.pool_card.picture.moving, timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: queue.items[0].state is QueueState.DONE, timeout=PATIENCE_MS)
+    assert queue.items[1].state is QueueState.WAITING
     qtbot.waitUntil(lambda: page.plots.sources.value("Dropped") != "", timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: points(page) == 60, timeout=PATIENCE_MS)
     assert queue.items[0].status is RunStatus.FINISHED
-    live = [state for state in states if state.running]
-    assert any(state.in_token > 0 and state.rates.used > 0 for state in live)
-    assert max(state.used for state in live) > 0
     assert page.plots.sources.value("A: Key from the token's RAM") == "20"
     assert page.plots.sources.value("C: Key from the pool") == "10"
     assert page.plots.sources.value("D: Key generated") == "30"

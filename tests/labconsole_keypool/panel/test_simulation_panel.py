@@ -15,9 +15,6 @@ from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.views.run.run_view import RunView
-from tests.labconsole_ui.conftest import kept_panels, module_window, shared, shown_window, theme, worker_threads
-
-__all__ = ["kept_panels", "module_window", "shared", "shown_window", "theme", "worker_threads"]
 
 KIND = "keypool.simulation"
 EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
