@@ -53,6 +53,10 @@ class LiveLab(trial_lab.TrialLab[ServiceParameters, Outcome]):
         """kill -9."""
         os.kill(self.pid(role), signal.SIGKILL)
 
+    def has_ended(self, role: str) -> bool:
+        """Whether a role has finished, and the run knows it."""
+        return any(child.name == role and not child.running for child in self.context._roles)
+
 
 def assert_sound(outcome: Outcome) -> None:
     """Nothing was lost, nothing used twice, and the key store confirms it."""

@@ -21,14 +21,13 @@ from tests.labconsole.cli.conftest import CommandLine
 pytestmark = pytest.mark.usefixtures("lab_home")
 
 
-@pytest.mark.timeout(120)
 def test_the_demo_s_report_opens_with_the_service_level_and_has_four_pages(tmp_path: Path) -> None:
     """The demo itself, on a real token, with keys that take milliseconds instead of a second."""
     database, run_ids = tmp_path / "runs.db", (1, 2)
     quick = ("--set", "key_kind=p-256", "--set", "rate=40")
     # In a process: that of the tests may have loaded the token's module.
     started = CommandLine(tmp_path).start("run", "keypool-live-demo", *quick, "--db", database)
-    shown, errors = started.communicate(timeout=110)
+    shown, errors = started.communicate(timeout=170)
     assert started.returncode == 0, errors
     with Reader(database) as reader:
         document = build_report(reader, Plugins.discover(), ReportRequest(run_ids, ReportKind.CAMPAIGN))

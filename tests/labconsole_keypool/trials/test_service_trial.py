@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +22,9 @@ from labconsole.security.token.named_tokens import save_configuration
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_store import store_path
 from labconsole_keypool.trials.service_trial import ServiceTrial
-from tests.helpers.forked_programs import programs_started
 from tests.helpers.role_threads import RoleThreads
 from tests.helpers.softhsm_token import create_softhsm_token
+from tests.labconsole_keypool.killed_roles import KILLED_GENERATOR, KILLED_SIGNER
 from tests.labconsole_keypool.live_lab import LiveLab, Outcome, ServiceThread, assert_sound
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -133,13 +135,17 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
 
 
-class LateRoles(ServiceThread):
-    """As `ServiceThread`; what signs second or last is started with its imports, so that it is ready late."""
+class LostRoles(ServiceThread):
+    """As `ServiceThread`; the first ones kill themselves, what signs second or last is stopped when it is started."""
 
     def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
         """Start the role."""
-        with programs_started() if start.name in ("signer-2", "signer-1b") else nullcontext():
-            return super().launch(start, host)
+        target = {"generator-1": KILLED_GENERATOR, "signer-1": KILLED_SIGNER}.get(start.name, start.target)
+        role = super().launch(replace(start, target=target), host)
+        if start.name in ("signer-2", "signer-1b"):
+            assert role.pid is not None
+            os.kill(role.pid, signal.SIGSTOP)
+        return role
 
 
 def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_work(
@@ -148,17 +154,16 @@ def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_
     """A generator is killed while it fills the pool, too. One token generates, another one signs."""
 
     def kill_early_and_late(lab: LiveLab) -> None:
-        lab.until("keys_stored", 10)
-        lab.kill("generator-1")
-        while "signer-2" not in lab.started:
-            time.sleep(0.005)
+        while "signer-2" not in lab.pids and not lab.wait(0.005):
+            pass
         lab.kill("signer-2")
-        lab.until("processed", 40)
-        lab.kill("signer-1")
+        while not (lab.has_ended("service") and "signer-1b" in lab.pids) and not lab.wait(0.005):
+            pass
+        os.kill(lab.pid("signer-1b"), signal.SIGCONT)
 
-    outcome = LiveLab(tmp_path / "run", launcher=LateRoles(), during=kill_early_and_late).run(
+    outcome = LiveLab(tmp_path / "run", launcher=LostRoles(), during=kill_early_and_late).run(
         **P_256,
-        rate=100.0,
+        rate=60.0,
         requests=60,
         further_tokens="lab-2",
         token_use="split",
