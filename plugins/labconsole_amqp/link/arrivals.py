@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +119,16 @@ class TemplateMatcher:
         for stop in (*sorted(places), len(message)):
             self._parts.append((begin, stop, bytearray(message[begin:stop])))
             begin = stop + 8
-        self._columns = np.array([place for begin, stop, _ in self._parts for place in range(begin, stop)], np.intp)
-        self._values = np.frombuffer(message, np.uint8)[self._columns]
+
+    @cached_property
+    def _columns(self) -> NDArray[np.intp]:
+        """The places of what is compared in a row; a large message, which has megabytes of them, is never in one."""
+        return np.concatenate([np.arange(begin, stop) for begin, stop, _ in self._parts])
+
+    @cached_property
+    def _values(self) -> NDArray[np.uint8]:
+        """The octets at these places."""
+        return np.concatenate([np.frombuffer(part, np.uint8) for _, _, part in self._parts])
 
     def check(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
         """Which rows match, and their stamps (ms since the Unix epoch) and numbers; -1 where they do not."""

@@ -220,13 +220,14 @@ class Shaper:
             octets = one.source.recv(min(room, _READ_OCTETS))
         except BlockingIOError:
             return
+        read_ns = now_ns()  # this thread may have paused since `now`, and they may have come meanwhile
         if octets and not one.drops:
-            one.flow.offer(octets, now)
+            one.flow.offer(octets, read_ns)
         elif octets:
             return
         else:
             one.ended = True
-            one.flow.end(now)
+            one.flow.end(read_ns)
 
     def _deliver(self, one: _Direction, now: int) -> None:
         while not one.shut and (octets := one.flow.arrived(now)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,17 @@ class TestArrivalClock:
         reads = [now_ns(), now_ns() + 1_000_000_000]
         assert [clock.time(read_ns) for read_ns in reads] == reads
         assert clock.times(1, reads[1] + 5).tolist() == [reads[1] + 5]
+
+
+def test_matcher_of_a_large_message_takes_the_memory_of_a_few_messages() -> None:
+    message = bytes(1 << 20)
+    tracemalloc.start()
+    try:
+        matcher = TemplateMatcher(Template(message, 5))
+        assert matcher.check_one(memoryview(message)) == (0, -1)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(message)
+    finally:
+        tracemalloc.stop()
 
 
 class TestJoined:
