@@ -83,7 +83,7 @@ def broker_process() -> Iterator[tuple[subprocess.Popen[str], Endpoint]]:
     process = subprocess.Popen([sys.executable, "-c", _PROCESS], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        yield process, Endpoint("127.0.0.1", int(process.stdout.readline()), connect_timeout_s=5)
+        yield process, Endpoint("127.0.0.1", int(process.stdout.readline()), connect_timeout_s=30)
     finally:
         process.kill()
         process.wait()

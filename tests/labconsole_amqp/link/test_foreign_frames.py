@@ -54,7 +54,7 @@ class Peer:
 
     def __init__(self, *, sends: bool, largest_frame: int, window: int) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = Endpoint("127.0.0.1", self._listener.getsockname()[1], connect_timeout_s=5)
+        self.endpoint = Endpoint("127.0.0.1", self._listener.getsockname()[1], connect_timeout_s=30)
         self.heard = bytearray()
         self._begins = [frame(OPEN, ["peer", None, uint(largest_frame)])]
         about = [ushort(0), uint(0), uint(window), uint(1000)]
@@ -127,7 +127,7 @@ def peer(
 
 def until(sender: Sender, done: Any) -> None:
     """Pump until `done`."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not done():
         assert time.monotonic() < deadline
         sender.pump(0.05)

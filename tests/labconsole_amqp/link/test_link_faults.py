@@ -52,16 +52,23 @@ class TestFaults:
                     sender.pump(0.05)
             assert sender.accepted >= 100
 
-    def test_messages_gathered_before_a_kill_are_returned_and_the_loss_follows(self) -> None:
+    def test_messages_gathered_before_a_kill_are_returned_and_the_loss_follows(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with broker_process() as (process, endpoint), connect(endpoint) as opened:
             send_all(Sender(opened, "q"), template(), 10)
             receiver = Receiver(opened, "q", templates=[template()])
-            killing = threading.Timer(0.2, process.kill)
-            killing.start()
-            assert len(receiver.receive(100, 2, gather_s=3)) == 10
+            listen, before = opened.listen, receiver._count
+
+            def listen_and_kill(timeout_s: float) -> None:
+                if receiver._count == before + 10:
+                    process.kill()
+                listen(timeout_s)
+
+            monkeypatch.setattr(opened, "listen", listen_and_kill)
+            assert len(receiver.receive(100, 30, gather_s=30)) == 10
             with pytest.raises(UserError, match=f"the connection to {endpoint.name} was lost"):
-                receiver.receive(100, 2, gather_s=3)
-            killing.join()
+                receiver.receive(100, 30, gather_s=30)
 
     def test_messages_that_come_with_the_loss_are_returned_before_it_is_raised(
         self, broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
@@ -86,9 +93,8 @@ class TestFaults:
         with broker_process() as (process, endpoint), connect(endpoint) as opened:
             send_all(Sender(opened, "q"), template(), 300)
             receiver = Receiver(opened, "q", templates=[template()])
-            opened.pump(1)
-            time.sleep(0.2)
-            opened.pump(0)
+            while receiver._queued < 300:
+                opened.pump(1)
             process.kill()
             process.wait()
             received = 0
@@ -122,14 +128,13 @@ class TestFaults:
                 opened.pump(end - time.monotonic())
             send_all(Sender(opened, "q"), template(), 1)
 
-    @pytest.mark.serial
     def test_wake_ends_a_pump_from_another_thread(self, connection: Connection) -> None:
         timer = threading.Timer(0.1, connection.wake)
         timer.start()
         began = time.monotonic()
-        connection.pump(5)
+        connection.pump(60)
         timer.join()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30
 
     def test_closing_twice_is_harmless_and_leaves_nothing_open(self, broker: RunningBroker) -> None:
         process = psutil.Process()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import psutil
 import pytest
 from proton import Message
 
+from labconsole.clock import now_ns
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.link import proton_engine
@@ -102,24 +102,38 @@ class TestTransfer:
         assert all(batch.matched.all() for batch in batches)
         assert np.concatenate([batch.numbers for batch in batches]).tolist() == list(range(500))
 
-    @pytest.mark.parametrize("gather_s", [0.0, 0.3], ids=["at once", "gathered"])
+    @pytest.mark.parametrize("gather_s", [0.0, 60.0], ids=["at once", "gathered"])
     def test_messages_are_gathered_after_the_first_with_the_time_of_each(
-        self, broker: RunningBroker, gather_s: float
+        self, broker: RunningBroker, gather_s: float, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Each is sent when the one before it has been read, so that the time between two is not the computer's."""
         with connect(broker.plain) as sending, connect(broker.plain) as receiving:
             sender, receiver = Sender(sending, "q"), Receiver(receiving, "q", window=4, templates=[template()])
-
-            def send_later() -> None:
-                for number in range(6):
-                    time.sleep(0.02)
-                    sender.send(template(), 1, number)
-
             await_credit(sender)
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(send_later)
-                batch = receiver.receive(6, 2, gather_s)
-            assert len(batch) == (6 if gather_s else 1)  # with credit for four, more is given meanwhile
-            assert np.all(np.diff(batch.received_ns) > 10_000_000)
+            sent_ns: list[int] = []
+
+            def send_next() -> None:
+                sent_ns.append(now_ns())
+                sender.send(template(), 1, len(sent_ns))
+
+            def listen(timeout_s: float) -> None:
+                send_next()
+                read, deadline = receiver._count, time.monotonic() + timeout_s
+                while receiver._count == read and (left_s := deadline - time.monotonic()) > 0:
+                    Connection.listen(receiving, left_s)
+
+            monkeypatch.setattr(receiving, "listen", listen)
+            send_next()
+            batch = receiver.receive(6, 60, gather_s)
+            assert len(batch) == len(sent_ns) == (6 if gather_s else 1)  # with credit for four, more is given meanwhile
+            assert (batch.received_ns > sent_ns).all() and (batch.received_ns[:-1] < sent_ns[1:]).all()
+
+    def test_gathering_ends_with_its_time(self, broker: RunningBroker) -> None:
+        with connect(broker.plain) as sending, connect(broker.plain) as receiving:
+            sender, receiver = Sender(sending, "q"), Receiver(receiving, "q", templates=[template()])
+            send_all(sender, template(), 1)
+            batch = receiver.receive(2, 60, 0.2)
+            assert len(batch) == 1 and now_ns() - batch.received_ns[0] >= 200_000_000
 
     @pytest.mark.parametrize("offset", range(0, 400, 7))
     def test_each_changed_byte_is_found(self, offset: int) -> None:
