@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.engine.launcher import LocalLauncher
 from labconsole.model.trial import Metric
+from labconsole_amqp.choices import Loop
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.series import Phase
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from tests.helpers import trial_lab
 from tests.helpers.role_threads import RoleThreads
 
 SHAPED = {"shaping": "built-in", "link_rate": 2.0, "link_calibration": 0.5}
 """Parameters of a run over a link of 2 Mbit/s."""
+_ATTEMPTS = 3
+_FEW = 3
+AnyOutcome = TypeVar("AnyOutcome", bound=trial_lab.Outcome[Any])
 
 
 @dataclass(frozen=True)
@@ -62,3 +68,31 @@ class ProcessLab(Lab):
 def run(folder: Path, **settings: Any) -> Outcome:
     """A run in threads, of few messages, so that it is short; `folder` is created."""
     return Lab(folder).run(**settings)
+
+
+def repeated(attempt: Callable[[Path], AnyOutcome], folder: Path, kept_up: Callable[[AnyOutcome], bool]) -> AnyOutcome:
+    """The outcome of an attempt in a folder of its own: the first where the computer kept up, or else the third."""
+    for number in range(_ATTEMPTS):
+        outcome = attempt(folder / f"attempt-{number}")
+        if kept_up(outcome):
+            break
+    return outcome
+
+
+def left_within(late_ms: float, first: int | None = None) -> Callable[[trial_lab.Outcome[Any]], bool]:
+    """Whether each message, or the `first` of each sender, left so soon after it was due."""
+
+    def is_in_time(outcome: trial_lab.Outcome[Any]) -> bool:
+        tables = [outcome.samples.table("sent", role) for role in outcome.samples.roles("sent")]
+        late_ns = [table["sent_ns"][:first] - table["intended_ns"][:first] for table in tables]
+        return all((late < late_ms * 1e6).all() for late in late_ns)
+
+    return is_in_time
+
+
+def sent_at_full_speed(outcome: trial_lab.Outcome[Any]) -> bool:
+    """Whether each sender sent messages in the phase at full speed, where there is one; else it has no throughput."""
+    if outcome.parameters.loop is not Loop.BOTH:
+        return True
+    phases = [outcome.samples.table("sent", role)["phase"] for role in outcome.samples.roles("sent")]
+    return all(np.count_nonzero(own == Phase.FULL_SPEED) > _FEW for own in phases)

@@ -32,12 +32,12 @@ FOLLOWED: dict[str, Any] = {
     "test": 3,
     "payload": "small",
     "loop": "open",
-    "rate": 100.0,
-    "count": 150,
+    "rate": 25.0,
+    "count": 75,
     "patience": 2.0,
     **NAMES,
 }
-"""A run of 1.5 s between them, during which the database changes."""
+"""A run of 3 s between them, during which the database changes."""
 
 
 class StoredState(OwnState):

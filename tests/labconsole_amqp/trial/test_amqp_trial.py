@@ -16,7 +16,7 @@ from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.wire.envelope import MessageParts, Protection, encode, message_number
 from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.sign_encrypt import seal
-from tests.labconsole_amqp.lab import Lab, run
+from tests.labconsole_amqp.lab import Lab, left_within, repeated, run
 from tests.labconsole_amqp.other_clients import endpoint, injecting, state_key
 from tests.labconsole_amqp.run_judgements import (
     ALWAYS,
@@ -74,14 +74,15 @@ def test_durable_messages_have_three_bytes_more_and_numbered_ones_eleven(tmp_pat
 
 @pytest.mark.parametrize("test", (1, 4))
 def test_an_open_loop_keeps_its_rate_and_its_schedule(test: int, tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", test=test, loop="open", rate=200.0, count=100)
-    all_good(outcome, 100)
-    intended = outcome.column("sent", "intended_ns")
-    assert np.abs(np.diff(intended) - 5_000_000).max() <= 1
-    assert outcome.column("sent", "sent_ns")[-1] - intended[0] >= 99 * 5_000_000
-    assert (outcome.column("sent", "sent_ns") >= intended).all(), "a message went out before it was due"
-    span_ns = np.ptp(outcome.column("sent", "sent_ns"))  # shorter than the schedule where the first message was late
-    assert 100 < outcome.figures["send_rate"] <= 100e9 / span_ns
+    settings = {"test": test, "loop": "open", "rate": 50.0, "count": 30}
+    outcome = repeated(lambda folder: run(folder, **settings), tmp_path, left_within(late_ms=20))
+    all_good(outcome, 30)
+    intended, sent = outcome.column("sent", "intended_ns"), outcome.column("sent", "sent_ns")
+    assert np.abs(np.diff(intended) - 20_000_000).max() <= 1
+    assert (sent >= intended).all(), "a message went out before it was due"
+    assert np.median(sent - intended) < 20_000_000, "most messages go out before the next one is due"
+    (done,) = (event for event in outcome.events_named("work done") if event.source == "sender-0")
+    assert outcome.figures["send_rate"] == pytest.approx(30e9 / (done.data["end_ns"] - sent[0]))
     assert outcome.figures["latency_mean"] == pytest.approx(
         (outcome.column("received", "received_ns") - intended).mean() / 1e6
     )
@@ -164,7 +165,8 @@ def test_messages_received_by_another_client_are_lost_and_the_run_still_ends(tmp
             while thief.received < 5:
                 thief.receive(5 - thief.received, 0.1)
 
-    outcome = Lab(tmp_path / "run", during=steal).run(count=150, loop="open", rate=300.0, patience=1.0, numbered=True)
+    settings = {"count": 150, "loop": "open", "rate": 100.0, "patience": 1.0, "numbered": True}
+    outcome = Lab(tmp_path / "run", during=steal).run(**settings)
     assert outcome.failure is None
     assert outcome.figures["lost"] == 150 - outcome.figures["received"] > 0
     assert outcome.verdicts["all messages arrived"] == "fail"
@@ -178,7 +180,7 @@ def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Pa
     other = encode(seal(b"another payload", Protection.SIGNED, state_key(STATE_A)))
     forged = [wrong, wrong, unsigned, other, (b"not an AMQP message", 0)]
     lab = Lab(tmp_path / "run", during=injecting(forged, tls=True))
-    outcome = lab.run(test=3, count=60, loop="open", rate=100.0)
+    outcome = lab.run(test=3, count=40, loop="open", rate=20.0)
     assert outcome.failure is None
     assert refusals(outcome) == {"signature wrong": 2, "signature missing": 1, "payload differs": 1, "malformed": 1}
     assert outcome.figures["failed_verifications"] == 5
@@ -195,7 +197,7 @@ def test_test_4_refuses_what_is_signed_but_not_encrypted_or_not_for_this_receive
     open_body = encode(seal(payload, Protection.SIGNED, key))
     for_another = encode(seal(payload, Protection.SIGNED_ENCRYPTED, key, key.public_key()))
     lab = Lab(tmp_path / "run", during=injecting([open_body, for_another], tls=True))
-    outcome = lab.run(test=4, count=50, loop="open", rate=100.0)
+    outcome = lab.run(test=4, count=40, loop="open", rate=20.0)
     assert refusals(outcome) == {"decryption failed": 2}
     assert outcome.figures["lost"] == 0
 
@@ -205,9 +207,9 @@ def test_duplicates_and_unknown_messages_are_distinguished_by_number(tmp_path: P
     numbers = [message_number(0, 3), message_number(0, 3), message_number(7, 0), 2**64 - 1]
     foreign = [encode(payload, message_id=number) for number in numbers]
     lab = Lab(tmp_path / "run", during=injecting([*foreign, encode(payload)], tls=False))
-    outcome = lab.run(test=1, count=60, loop="open", rate=100.0, numbered=True)
+    outcome = lab.run(test=1, count=40, loop="open", rate=20.0, numbered=True)
     assert outcome.failure is None
-    assert outcome.figures["received"] == 65
+    assert outcome.figures["received"] == 45
     assert [outcome.figures[name] for name in ("lost", "duplicated", "unknown", "failed_verifications")] == [0, 2, 3, 0]
     assert outcome.verdicts["no message arrived twice or from elsewhere"] == "fail"
 

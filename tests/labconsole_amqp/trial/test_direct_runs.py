@@ -181,7 +181,7 @@ class TestReconnect:
     def test_no_message_is_lost_with_a_connection(
         self, relay: list[CutRelay], test: int, numbered: bool, tmp_path: Path
     ) -> None:
-        pace = {**PACED, "count": 3_000} if test < 3 else {"loop": "open", "rate": 300.0, "count": 300}
+        pace = {**PACED, "count": 2_000} if test < 3 else {"loop": "open", "rate": 75.0, "count": 150}
         lab = Lab(tmp_path / "run", during=lambda lab: cutting(relay[0], 3, pace["count"] // 5)(lab))
         outcome = lab.run(broker="none", test=test, numbered=numbered, reconnect=20.0, **pace)
         nothing_lost(outcome, pace["count"])

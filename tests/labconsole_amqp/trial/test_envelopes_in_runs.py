@@ -14,7 +14,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.protected_message import decode_protected
-from tests.labconsole_amqp.lab import Lab, run
+from tests.labconsole_amqp.lab import Lab, repeated, run, sent_at_full_speed
 from tests.labconsole_amqp.other_clients import replaying
 from tests.labconsole_amqp.run_judgements import all_good, as_drawn, refusals
 
@@ -71,7 +71,7 @@ def test_the_sources_envelope_is_warned_about_and_others_are_not() -> None:
 def test_replays_are_refused_and_counted(test: int, tmp_path: Path) -> None:
     """Nightly: Test 3, whose replays are counted in CI where connections are restored (below)."""
     lab = Lab(tmp_path / "run", during=replaying(5))
-    outcome = lab.run(test=test, envelope="compact", count=150, loop="open", rate=300.0, numbered=True, patience=2.0)
+    outcome = lab.run(test=test, envelope="compact", count=100, loop="open", rate=50.0, numbered=True, patience=2.0)
     assert outcome.failure is None
     assert refusals(outcome) == {"replayed": 5}
     assert (outcome.figures["lost"], outcome.figures["duplicated"]) == (0, 5)
@@ -83,7 +83,7 @@ def test_repeats_where_connections_are_restored_are_duplicates_and_only_one_was_
 ) -> None:
     lab = Lab(tmp_path / "run", during=replaying(5))
     outcome = lab.run(
-        test=3, envelope="compact", count=150, loop="open", rate=300.0, numbered=True, reconnect=5.0, patience=2.0
+        test=3, envelope="compact", count=100, loop="open", rate=50.0, numbered=True, reconnect=5.0, patience=2.0
     )
     assert outcome.failure is None
     assert (outcome.figures["duplicated"], outcome.figures["failed_verifications"]) == (5, 0)
@@ -100,9 +100,8 @@ def test_several_senders_and_receivers_count_their_messages_each(tmp_path: Path)
 
 
 def test_both_phases_continue_the_numbers(tmp_path: Path) -> None:
-    outcome = run(
-        tmp_path / "run", test=3, envelope="cose", numbered=True, loop="both", full_speed=0.2, open_loop=0.4, rate=50.0
-    )
+    settings = {"test": 3, "envelope": "cose", "numbered": True, "loop": "both", "full_speed": 0.2, "open_loop": 0.4}
+    outcome = repeated(lambda folder: run(folder, **settings, rate=50.0), tmp_path, sent_at_full_speed)
     assert outcome.failure is None
     assert outcome.figures["failed_verifications"] == outcome.figures["lost"] == 0
     assert outcome.figures["throughput"] > 0

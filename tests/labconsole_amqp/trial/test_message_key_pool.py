@@ -126,7 +126,7 @@ def test_replays_and_keys_that_are_not_of_the_pool_are_refused(tmp_path: Path) -
         inject(lab, [(message, layout_of(message).stamp.start)], tls=True)
         replaying(5)(lab)
 
-    settings = {"count": 120, "loop": "open", "rate": 100.0, "numbered": True}
+    settings = {"count": 100, "loop": "open", "rate": 50.0, "numbered": True}
     outcome = Lab(tmp_path / "run", during=during).run(**POOL | settings)
     assert outcome.failure is None
     assert refusals(outcome) == {"unknown signer": 1, "replayed": 5}
@@ -152,9 +152,9 @@ def test_both_ends_keep_the_identity_that_has_signed_the_list(office: States, tm
             change.name_identity(EC_SIGNER, office.store.identity(SUCCESSOR).certificate)
 
     outcome = Lab(tmp_path / "run", secrets={"pin office": PIN}, during=during).run(
-        **POOL | NAMES | {"count": 130, "loop": "open", "rate": 100.0, "sender_message_identity": EC_SIGNER}
+        **POOL | NAMES | {"count": 100, "loop": "open", "rate": 50.0, "sender_message_identity": EC_SIGNER}
     )
-    all_good(outcome, 130)
+    all_good(outcome, 100)
     kept = {event.source: event.message for event in outcome.events_named("identities kept")}
     assert kept.keys() == {"sender-0", "receiver-0"}
     assert "the keys of its pool are vouched for by the message identity of its start" in kept["sender-0"]

@@ -97,7 +97,7 @@ def test_messages_that_are_sent_again_have_their_sizes(tmp_path: Path) -> None:
 
         place = {"broker": "external", "port": relay.port, "address": "q", "numbered": True, "reconnect": 20.0}
         lab = Lab(tmp_path / "run", during=cut)
-        outcome = lab.run(test=1, count=2_000, loop="open", rate=2_000.0, **place, **UNIFORM)
+        outcome = lab.run(test=1, count=2_000, loop="open", rate=1_000.0, **place, **UNIFORM)
     assert outcome.failure is None, outcome.failure
     figures = outcome.figures
     assert (figures["lost"], figures["unknown"], figures["failed_verifications"]) == (0, 0, 0)
@@ -118,7 +118,7 @@ def test_a_payload_that_is_not_the_messages_is_refused(numbered: bool, refused: 
         inject(lab, [encode(MessageParts(body), message_id=message_id) for body in (other, changed)], tls=False)
 
     lab = Lab(tmp_path / "run", during=forge)
-    outcome = lab.run(test=1, count=200, loop="open", rate=400.0, numbered=numbered, **UNIFORM)
+    outcome = lab.run(test=1, count=60, loop="open", rate=30.0, numbered=numbered, **UNIFORM)
     assert outcome.failure is None, outcome.failure
     assert refusals(outcome) == refused
     assert outcome.frame.channels["failed"].count == sum(refused.values())

@@ -42,9 +42,7 @@ def test_no_message_is_lost_with_a_connection(
     files_broker: RunningBroker, files: Files, test: int, envelope: str, numbered: bool, tmp_path: Path
 ) -> None:
     more = login(tmp_path, "right") if test == 1 else {}
-    pace = (
-        {"loop": "open", "rate": 5_000.0, "count": 4_000} if test < 3 else {"loop": "open", "rate": 300.0, "count": 150}
-    )
+    pace = {**PACED, "count": 2_000} if test < 3 else {"loop": "open", "rate": 75.0, "count": 150}
     settings = through(files_broker, files, test, envelope=envelope, numbered=numbered, reconnect=20.0, **pace)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 3, settings["count"] // 5)
@@ -85,11 +83,11 @@ def test_messages_that_are_sent_again_keep_their_numbers_and_stamps(
 def test_broker_that_refuses_for_a_while_is_tried_again(
     files_broker: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
-    settings = through(files_broker, files, 2, count=1_000, reconnect=20.0, **PACED)
+    settings = through(files_broker, files, 2, count=2_000, reconnect=20.0, **PACED)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 1, 250, refuse=5)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
-    nothing_lost(outcome, 1_000)
+    nothing_lost(outcome, 2_000)
     attempts = [event.data["attempts"] for event in outcome.events_named("connected again")]
     assert sum(attempts) == len(attempts) + 5
 

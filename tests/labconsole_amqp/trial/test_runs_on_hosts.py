@@ -181,7 +181,7 @@ def test_roles_keep_their_identities_when_those_of_the_database_change(states: S
         states.crl(states.alpha, "alpha-client")
 
     lab = HostLab(tmp_path / "run", states.store.directory.parent, during=change)
-    outcome = lab.run(**FOLLOWED | {"test": 4, "count": 200})
+    outcome = lab.run(**FOLLOWED | {"test": 4})
     assert outcome.failure is None, outcome.failure
     kept = {event.source: event.message for event in outcome.events_named("identities kept")}
     assert set(kept) == {"broker", "receiver-0", "sender-0"}
@@ -194,7 +194,7 @@ def test_roles_keep_their_identities_when_those_of_the_database_change(states: S
 
 
 def test_phases_begin_by_the_clock_of_each_host(home: Path, tmp_path: Path) -> None:
-    found = run(tmp_path / "run", home, test=1, loop="both", full_speed=0.5, open_loop=0.5, rate=100.0)
+    found = run(tmp_path / "run", home, test=1, loop="both", full_speed=0.5, open_loop=0.5, rate=25.0)
     outcome = found.outcome
     assert outcome.failure is None, outcome.failure
     assert outcome.figures["lost"] == 0 and outcome.figures["latency_p50"] < 50

@@ -40,17 +40,16 @@ def test_a_full_link_bounds_the_run_and_is_called_link_bound(tmp_path: Path, tes
     assert "Mbit/s to the broker" in event.message
 
 
-@pytest.mark.serial  # a thread that waits for its turn stamps a message after it has left
 def test_a_delay_is_part_of_connecting_and_of_each_latency(tmp_path: Path) -> None:
-    settings = {"loop": "open", "rate": 50.0, "count": 25, "link_delay": 40.0, **SHAPED, "link_rate": 50.0}
+    settings = {"loop": "open", "rate": 50.0, "count": 25, "link_delay": 100.0, **SHAPED, "link_rate": 50.0}
     outcome = run(tmp_path / "run", **settings)
     all_arrived(outcome, 25)
-    assert outcome.figures["latency_min"] >= 80  # to the broker and from it
-    assert outcome.figures["connect_time"] >= 2 * 80
-    assert outcome.figures["link_round_trip"] >= 80
+    assert outcome.figures["latency_min"] >= 200  # to the broker and from it
+    assert outcome.figures["connect_time"] >= 2 * 200
+    assert outcome.figures["link_round_trip"] >= 200
     one_end = run(tmp_path / "one", **settings, link_ends="receiver")
     all_arrived(one_end, 25)
-    assert one_end.figures["latency_min"] >= 40
+    assert 100 <= one_end.figures["latency_min"] < 200
     assert one_end.figures["connect_time"] < outcome.figures["connect_time"]
 
 
