@@ -25,7 +25,8 @@ from real_brokers.settings import HOST, BrokerSettings, Program, RealBroker
 
 STATE_FILE = "state.json"
 _START_S, _STOP_S, _KILL_S = 120.0, 60.0, 10.0
-_POLL_S = 0.1
+_POLL_S, _WATCH_S = 0.1, 1.0
+"""Between two checks whether a broker is ready, which takes seconds, and whether it still runs, for hours."""
 _SHOWN_LINES = 15
 
 
@@ -138,7 +139,7 @@ def end(folder: Path, state: ServerState) -> bool:
 def wait(state: ServerState) -> None:
     """Wait until the broker's process ends."""
     while state.is_running:
-        time.sleep(_POLL_S)
+        time.sleep(_WATCH_S)
 
 
 def _run(program: Program, settings: BrokerSettings, output: int) -> subprocess.Popen[bytes]:
