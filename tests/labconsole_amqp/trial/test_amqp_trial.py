@@ -16,7 +16,7 @@ from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.wire.envelope import MessageParts, Protection, encode, message_number
 from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.sign_encrypt import seal
-from tests.labconsole_amqp.lab import Lab, left_within, repeated, run
+from tests.labconsole_amqp.lab import Lab, run
 from tests.labconsole_amqp.other_clients import endpoint, injecting, state_key
 from tests.labconsole_amqp.run_judgements import (
     ALWAYS,
@@ -74,15 +74,15 @@ def test_durable_messages_have_three_bytes_more_and_numbered_ones_eleven(tmp_pat
 
 @pytest.mark.parametrize("test", (1, 4))
 def test_an_open_loop_keeps_its_rate_and_its_schedule(test: int, tmp_path: Path) -> None:
-    settings = {"test": test, "loop": "open", "rate": 50.0, "count": 30}
-    outcome = repeated(lambda folder: run(folder, **settings), tmp_path, left_within(late_ms=20))
-    all_good(outcome, 30)
+    outcome = run(tmp_path / "run", test=test, loop="open", rate=20.0, count=20)
+    all_good(outcome, 20)
     intended, sent = outcome.column("sent", "intended_ns"), outcome.column("sent", "sent_ns")
-    assert np.abs(np.diff(intended) - 20_000_000).max() <= 1
+    assert np.abs(np.diff(intended) - 50_000_000).max() <= 1
     assert (sent >= intended).all(), "a message went out before it was due"
-    assert np.median(sent - intended) < 20_000_000, "most messages go out before the next one is due"
+    late_ns = (sent - intended)[10:]  # of messages at the end, by when delays would have added up
+    assert late_ns.min() < 50_000_000, "each of them went out when the next one was due"
     (done,) = (event for event in outcome.events_named("work done") if event.source == "sender-0")
-    assert outcome.figures["send_rate"] == pytest.approx(30e9 / (done.data["end_ns"] - sent[0]))
+    assert outcome.figures["send_rate"] == pytest.approx(20e9 / (done.data["end_ns"] - sent[0]))
     assert outcome.figures["latency_mean"] == pytest.approx(
         (outcome.column("received", "received_ns") - intended).mean() / 1e6
     )
