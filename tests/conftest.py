@@ -18,6 +18,7 @@ import platformdirs
 import psutil
 import pytest
 
+from tests.helpers import lasting_processes
 from tests.helpers.forked_programs import ForkingPopen, programs_forked, programs_started
 
 if TYPE_CHECKING:
@@ -165,13 +166,17 @@ def _threads() -> set[str]:
 
 
 def _children(pids: set[int]) -> set[str]:
-    """Those of `pids` that descend from this process. To look for them among all processes takes 5 ms a test."""
+    """Those of `pids` that descend from this process. To look for them among all processes takes 5 ms a test.
+
+    Not of those that outlast a test: a broker starts some, and ends them, while other tests run.
+    """
     own, server = psutil.Process(), ForkingPopen.server
     found = set()
     for pid in pids - ({server.pid} if server else set()):
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
-            if own in process.parents():
+            parents = process.parents()
+            if own in parents and lasting_processes.PIDS.isdisjoint(one.pid for one in parents):
                 found.add(f"{pid} {' '.join(_command(process))}")
     return found
 
@@ -179,8 +184,8 @@ def _children(pids: set[int]) -> set[str]:
 def _command(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline() or [process.status()]
-    except psutil.NoSuchProcess:
-        return ["gone"]
+    except psutil.ZombieProcess:
+        return [process.name(), "(zombie)", "of", str(process.ppid())]
 
 
 def _files(folders: Iterable[Path]) -> set[str]:

@@ -99,6 +99,12 @@ class RealBroker:
             time.sleep(0.05)
         self.attach()
 
+    @property
+    def pid(self) -> int:
+        """The process below which all of it is, where this object has started it."""
+        assert self._process is not None
+        return self._process.pid
+
     def attach(self) -> None:
         """Use the broker that another process has started in this folder."""
         state = json.loads((self.folder / "state.json").read_text())

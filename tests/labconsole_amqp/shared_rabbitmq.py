@@ -16,6 +16,7 @@ from filelock import FileLock
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
 from labconsole_amqp.link.connection import Endpoint
+from tests.helpers import lasting_processes
 from tests.labconsole_amqp.lab_pki import LabCa, identity_files, tls_of
 from tests.labconsole_amqp.real_broker import RealBroker
 
@@ -91,6 +92,7 @@ class RabbitmqUse:
                 _issue_identities(folder / "pki")
                 self.rabbitmq = SharedRabbitmq(folder)
                 self.rabbitmq.broker.start()
+                lasting_processes.PIDS.add(self.rabbitmq.broker.pid)
                 self._running.write_text(str(folder))
             else:
                 self.rabbitmq = SharedRabbitmq(Path(self._running.read_text()))

@@ -33,7 +33,7 @@ def clocked() -> Iterator[RunningBroker]:
 
 def settings(broker: RunningBroker, mode: str, **more: Any) -> dict[str, Any]:
     place = {"broker": "external", "port": broker.plain.port, "address": "q", "mode": mode}
-    return {**place, "count": 60, "patience": 2.0, "wait_for_peer": 20.0, **more}
+    return {**place, "count": 60, "patience": 2.0, "wait_for_peer": 120.0, **more}
 
 
 def both(

@@ -172,7 +172,7 @@ def test_two_consoles_share_the_queues_and_compare_clocks_over_the_first(tmp_pat
     with serving(BrokerSettings(queues=("a", "b", "a.clock", "a.clock-reply"))) as broker:
 
         def play(mode: str) -> None:
-            outcomes[mode] = run(tmp_path / mode, **external(broker, mode=mode, wait_for_peer=20.0))
+            outcomes[mode] = run(tmp_path / mode, **external(broker, mode=mode, wait_for_peer=120.0))
 
         threads = [threading.Thread(target=play, args=(mode,)) for mode in ("receiver", "sender")]
         for thread in threads:

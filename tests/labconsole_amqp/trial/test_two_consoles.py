@@ -93,7 +93,7 @@ def external(broker: RunningBroker, site: Site, mode: str, test: int, **more: An
         "test": test,
         "count": 60,
         "patience": 5.0,
-        "wait_for_peer": 20.0,
+        "wait_for_peer": 120.0,
         "trust": str(site.sender.trust),
         "sender_certificate": str(site.sender.certificate),
         "receiver_certificate": str(site.receiver.certificate),
