@@ -145,15 +145,15 @@ def _shared_engine() -> Engine:
     return engine
 
 
-def create_tables(connection: Connection, tables: MetaData) -> None:
+def create_tables(raw: sqlite3.Connection, tables: MetaData) -> None:
     """Create all these tables with their indexes, in a database that has none of them."""
     for statement in _create_statements(tables):
-        connection.exec_driver_sql(statement)
+        raw.execute(statement)
 
 
 @cache
 def _create_statements(tables: MetaData) -> tuple[str, ...]:
-    """Compiled once a process, since this takes 10 ms for each new database, and to execute them 2 ms."""
+    """Compiled once a process, since this takes 10 ms for each new database, and to execute them 1 ms."""
     from sqlalchemy.schema import CreateIndex, CreateTable
 
     dialect = _shared_engine().dialect
@@ -326,18 +326,24 @@ def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:
             raise StoreError(f"{path} cannot be shared by two programs on this disk: choose one on a local disk.")
         raw.execute("PRAGMA foreign_keys = OFF")  # so that a migration can rebuild a table
         raw.execute("PRAGMA synchronous = FULL")
-        with closing(core_connection(raw, "BEGIN IMMEDIATE")) as connection, connection.begin():
-            if not version:
-                tables = kind.metadata() if callable(kind.metadata) else kind.metadata
-                create_tables(connection, tables)
-                connection.exec_driver_sql(f"PRAGMA application_id = {kind.application_id}")
-            else:
-                for step in range(version + 1, kind.version + 1):
-                    kind.migrations[step](connection)
-                kind.after_migration(connection)
-            connection.exec_driver_sql(f"PRAGMA user_version = {kind.version}")
-            if connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                raise DamagedDatabaseError(path, "rows without their run")
+        if version:
+            _migrate(raw, path, version, kind)
+            return
+        with plain_transaction(raw, "BEGIN IMMEDIATE"):  # SQLAlchemy would take twice as long
+            create_tables(raw, kind.metadata() if callable(kind.metadata) else kind.metadata)
+            raw.execute(f"PRAGMA application_id = {kind.application_id}")
+            raw.execute(f"PRAGMA user_version = {kind.version}")
+
+
+def _migrate(raw: sqlite3.Connection, path: Path, version: int, kind: DatabaseKind) -> None:
+    """Bring a file of this version to that of `kind`, in one transaction."""
+    with closing(core_connection(raw, "BEGIN IMMEDIATE")) as connection, connection.begin():
+        for step in range(version + 1, kind.version + 1):
+            kind.migrations[step](connection)
+        kind.after_migration(connection)
+        connection.exec_driver_sql(f"PRAGMA user_version = {kind.version}")
+        if connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+            raise DamagedDatabaseError(path, "rows without their run")
 
 
 def _back_up(path: Path, version: int, kind: DatabaseKind) -> None:

@@ -33,7 +33,7 @@ def scratch_database() -> Iterator[Connection]:
     """An empty run database in memory, for as long as the block takes."""
     raw = sqlite3.connect(":memory:", isolation_level=None)
     with closing(raw), closing(core_connection(raw, "BEGIN")) as connection, connection.begin():
-        create_tables(connection, _tables())
+        create_tables(raw, _tables())
         yield connection
 
 
