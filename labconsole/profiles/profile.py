@@ -146,6 +146,11 @@ def _files() -> dict[str, Path]:
     }
 
 
+def profile_names() -> list[str]:
+    """The names of all profiles, broken ones too, sorted; no file is read."""
+    return sorted(_files())
+
+
 def list_profiles() -> list[ProfileInfo]:
     """All profiles, built-in and the operator's own, sorted by name; broken ones with their error."""
     return [_info(name, path) for name, path in sorted(_files().items())]

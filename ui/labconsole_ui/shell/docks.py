@@ -145,8 +145,7 @@ def in_front(dock: QDockWidget) -> bool:
 
 def bottom_docks(window: QMainWindow) -> list[QDockWidget]:
     """The docks below the pages, hidden or not."""
-    docks = window.findChildren(QDockWidget)
-    return [dock for dock in docks if not dock.isFloating() and window.dockWidgetArea(dock) == _BOTTOM]
+    return [dock for dock in _docks(window) if not dock.isFloating() and window.dockWidgetArea(dock) == _BOTTOM]
 
 
 def toggle_bottom(window: QMainWindow) -> None:
@@ -187,11 +186,21 @@ def _show_title_bars(window: QMainWindow) -> None:
         return
     for tabs in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
         tabs.setAccessibleName(QCoreApplication.translate("Layout", "Panes"))
-    for dock in window.findChildren(QDockWidget):
+    for dock in _docks(window):
         tabbed = not dock.isFloating() and bool(window.tabifiedDockWidgets(dock))
         bar = dock.titleBarWidget()
         if isinstance(bar, TitleBar):
             bar.set_folded(tabbed)
+
+
+def _docks(window: QMainWindow) -> list[QDockWidget]:
+    """All docks, also those of a floating group, which is a window of its own.
+
+    To search all widgets of the window took 0.4 ms each time, 20 times while it opens.
+    """
+    direct = Qt.FindChildOption.FindDirectChildrenOnly
+    owners = (window, *(child for child in window.findChildren(QWidget, options=direct) if child.isWindow()))
+    return [dock for owner in owners for dock in owner.findChildren(QDockWidget, options=direct)]
 
 
 def save_layout(window: QMainWindow, state: WindowState, live: QDockWidget) -> None:

@@ -16,7 +16,7 @@ from labconsole.engine.queue import QueueState
 from labconsole.model.plugin import load_dotted
 from labconsole.model.trial import Event, Level
 from labconsole.output.report.report_request import ReportKind, ReportRequest
-from labconsole.profiles.profile import list_profiles
+from labconsole.profiles.profile import profile_names
 from labconsole_ui.help.help_page import HelpPage
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import PanelContext, TrialPanel
@@ -373,7 +373,7 @@ class MainWindow(QMainWindow):
 
     def _start_page(self) -> StartPage:
         services = self.services
-        has_demo = any(info.name == DEMO_PROFILE for info in list_profiles())
+        has_demo = DEMO_PROFILE in profile_names()
         parent = page_parent(self.pages)
         page = StartPage(services.plugins, services.bridge, services.theme, services.reader, has_demo, parent)
         page.show_notices(self.maintenance.notices)
