@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +55,20 @@ class SuiteCost:
         self._counts = counts
         os.environ["SUITE_STARTS"] = str(counts)
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_COUNTER), os.environ.get("PYTHONPATH"))))
-        sys.addaudithook(self._count_program)
+        start = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 
-    def _count_program(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "subprocess.Popen" and self._counts is not None:
-            program, line, *_ = arguments
-            name = Path(os.fsdecode(program or (line if isinstance(line, str | bytes) else line[0]))).name
-            if "python" not in name:
-                with self._counts.open("ab") as counts:
-                    counts.write(b".")
+        # An audit hook would do the same, but is called for each event of Python: 0.7 % of the suite's CPU time.
+        @wraps(start)
+        def count_and_start(process: subprocess.Popen[Any], line: Any, program: Any, *others: Any) -> None:
+            self._count_program(program or (line if isinstance(line, str | bytes | os.PathLike) else line[0]))
+            start(process, line, program, *others)
+
+        subprocess.Popen._execute_child = count_and_start  # type: ignore[attr-defined]
+
+    def _count_program(self, program: str | bytes | os.PathLike[str]) -> None:
+        if self._counts is not None and "python" not in Path(os.fsdecode(program)).name:
+            with self._counts.open("ab") as counts:
+                counts.write(b".")
 
     @property
     def _now(self) -> Cost:
