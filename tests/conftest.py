@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import platformdirs
 import psutil
 import pytest
 
-from tests.helpers import lasting_processes
-from tests.helpers.forked_programs import ForkingPopen, programs_forked, programs_started
+from tests.helpers.forked_programs import own_children, programs_forked, programs_started
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -31,6 +30,7 @@ pytest_plugins = (
     "tests.helpers.lab_home",
     "tests.helpers.folder_resources",
 )
+_T = TypeVar("_T")
 _GRACE_S = 5.0
 _TIMEOUT_MS = 120_000
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
@@ -142,18 +142,18 @@ def own_home(new_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path
 @pytest.fixture(autouse=True)
 def nothing_left_behind(shared_home: Path) -> Iterator[None]:
     """Fail a test that leaves a thread, a child process or a file; those that just end get a moment."""
-    folders = (Path.cwd(), shared_home)
-    threads, pids, files = _threads(), set(psutil.pids()), _files(folders)
+    folders = (os.getcwd(), str(shared_home))  # noqa: PTH109 - twice a test: paths as text take a tenth of the time
+    threads, processes, files = _threads(), own_children(), _files(folders)
     yield
     left = {
         "threads": _left(lambda: _threads() - threads),
-        "processes": _left(lambda: _children(set(psutil.pids()) - pids)),
+        "processes": _commands(_left(lambda: own_children() - processes)),
         "files": _left(lambda: _files(folders) - files),
     }
     assert not any(left.values()), f"left behind: {left}"
 
 
-def _left(look: Callable[[], set[str]]) -> set[str]:
+def _left(look: Callable[[], set[_T]]) -> set[_T]:
     deadline = time.monotonic() + _GRACE_S
     while (left := look()) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -165,34 +165,27 @@ def _threads() -> set[str]:
     return {f"{t.name} ({t.ident})" for t in threading.enumerate() if not t.name.startswith("Dummy-")}
 
 
-def _children(pids: set[int]) -> set[str]:
-    """Those of `pids` that descend from this process. To look for them among all processes takes 5 ms a test.
-
-    Not of those that outlast a test: a broker starts some, and ends them, while other tests run.
-    """
-    own, server = psutil.Process(), ForkingPopen.server
+def _commands(pids: Iterable[int]) -> set[str]:
+    """The processes of these ids with their command lines; none that has exited."""
     found = set()
-    for pid in pids - ({server.pid} if server else set()):
+    for pid in pids:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
-            parents = process.parents()
-            if own in parents and lasting_processes.PIDS.isdisjoint(one.pid for one in parents):
-                found.add(f"{pid} {' '.join(_command(process))}")
+            try:
+                found.add(f"{pid} {' '.join(process.cmdline())}")
+            except psutil.ZombieProcess:
+                found.add(f"{pid} {process.name()} (zombie) of {process.ppid()}")
     return found
 
 
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline() or [process.status()]
-    except psutil.ZombieProcess:
-        return [process.name(), "(zombie)", "of", str(process.ppid())]
-
-
-def _files(folders: Iterable[Path]) -> set[str]:
+def _files(folders: Iterable[str]) -> set[str]:
     """What is where a careless test would write: the working directory, and the user's own data.
 
     Names with a dot are left out: tools that are started next to the tests keep their caches so, and the installer what
     it has fetched in `build`.
     """
-    paths = (path for folder in folders if folder.exists() for path in folder.iterdir())
-    return {str(path) for path in paths if path.name[0] != "." and path.name != "build"}
+    found = set()
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            found |= {f"{folder}/{name}" for name in os.listdir(folder) if name[0] != "." and name != "build"}  # noqa: PTH208
+    return found

@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import psutil
 
 from labconsole.processes import prctl
+from tests.helpers import lasting_processes
 
 _ROOT = str(Path(__file__).parents[2])
 _MOUNTING = ["-m", "sh", "-c"]
@@ -79,11 +80,11 @@ class ForkServer:
         """
         with self._turn:
             began_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-            before = _children()
+            before = _children(os.getpid())
             with _adopting():
                 socket.send_fds(self._requests, [json.dumps(request).encode()], handles)
                 pid = int(self._requests.recv(20))
-            for other in _children() - before - {pid}:
+            for other in _children(os.getpid()) - before - {pid}:
                 _wait_if_adopted(other, began_s)
         return pid
 
@@ -115,9 +116,21 @@ def _wait_if_adopted(child: int, began_s: float) -> None:
             threading.Thread(target=os.waitpid, args=(child, 0), name=f"wait-for-{child}", daemon=True).start()
 
 
-def _children() -> set[int]:
-    threads = Path("/proc/self/task").glob("*/children")
-    return {int(pid) for thread in threads for pid in thread.read_text().split()}
+def _children(pid: int) -> set[int]:
+    """The children of a process, of all its threads; none once it has ended."""
+    if sys.platform != "linux":
+        with suppress(psutil.NoSuchProcess):
+            return {child.pid for child in psutil.Process(pid).children()}
+        return set()
+    found = set()
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - twice a test: a Path for each takes ten times as long
+            try:
+                with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123
+                    found.update(map(int, file.read().split()))
+            except (FileNotFoundError, ProcessLookupError):
+                return _children(pid)  # another thread has the children of the one that has just ended
+    return found
 
 
 class ForkingPopen(subprocess.Popen[Any]):
@@ -198,9 +211,13 @@ def runs(process: psutil.Process, module: str) -> bool:
 
 
 def own_children() -> set[int]:
-    """The ids of all processes below this one, without that which programs are forked from."""
-    server = ForkingPopen.server
-    return {child.pid for child in psutil.Process().children(recursive=True)} - ({server.pid} if server else set())
+    """The ids of all processes below this one; not that which programs are forked from, nor what lasting ones start."""
+    found, parents = set[int](), {os.getpid()}
+    while parents:
+        children = set[int]().union(*map(_children, parents)) - found
+        found |= children
+        parents = children - lasting_processes.PIDS
+    return found - ({ForkingPopen.server.pid} if ForkingPopen.server else set())
 
 
 @contextmanager

@@ -7,9 +7,9 @@ import os
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +55,7 @@ class SuiteCost:
         self._counts = counts
         os.environ["SUITE_STARTS"] = str(counts)
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_COUNTER), os.environ.get("PYTHONPATH"))))
-        start = subprocess.Popen._execute_child  # type: ignore[attr-defined]
-
-        # An audit hook would do the same, but is called for each event of Python: 0.7 % of the suite's CPU time.
-        @wraps(start)
-        def count_and_start(process: subprocess.Popen[Any], line: Any, program: Any, *others: Any) -> None:
-            self._count_program(program or (line if isinstance(line, str | bytes | os.PathLike) else line[0]))
-            start(process, line, program, *others)
-
-        subprocess.Popen._execute_child = count_and_start  # type: ignore[attr-defined]
-
-    def _count_program(self, program: str | bytes | os.PathLike[str]) -> None:
-        if self._counts is not None and "python" not in Path(os.fsdecode(program)).name:
-            with self._counts.open("ab") as counts:
-                counts.write(b".")
+        _call_before_programs(partial(_count_program, counts))
 
     @property
     def _now(self) -> Cost:
@@ -129,6 +116,29 @@ class SuiteCost:
         )
         if self._excess:
             terminalreporter.write_line(f"More than {MOST_STARTS} process starts: share a recorded run.", red=True)
+
+
+def _call_before_programs(call: Callable[[Any], None]) -> None:
+    """Have `call` called with the command of each program that this process starts.
+
+    An audit hook of Python is called with its hundreds of other events a test, too.
+    """
+    start = subprocess.Popen._execute_child  # type: ignore[attr-defined]
+
+    @wraps(start)
+    def counted_start(process: Any, command: Any, *arguments: Any) -> None:
+        call(command)
+        start(process, command, *arguments)
+
+    subprocess.Popen._execute_child = counted_start  # type: ignore[attr-defined]
+
+
+def _count_program(counts: Path, command: Any) -> None:
+    """Count a program that is not Python, whose processes count themselves."""
+    program = command if isinstance(command, str | bytes | os.PathLike) else command[0]
+    if "python" not in Path(os.fsdecode(program)).name:
+        with counts.open("ab") as file:
+            file.write(b".")
 
 
 def _in_worker() -> bool:
