@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,12 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def _key(password: Secret | None = None) -> bytes:
     encryption = BestAvailableEncryption(password.reveal().encode()) if password else NoEncryption()
     return key_of(KeyType.P_256).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+
+
+@cache
+def _pkcs12() -> bytes:
+    """The CA with its key; to derive the keys of its password and its MAC takes long."""
+    return write_pkcs12(key_of(KeyType.P_256), _ca(), (), "ca", PASSWORD)
 
 
 @pytest.mark.filterwarnings("ignore:Attribute's length must be")
@@ -140,7 +148,7 @@ def test_an_imported_ca_issues(world: ThreeStates, form: str) -> None:
         data = certificate.public_bytes(Encoding.DER)
         key = key_of(KeyType.P_256).private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
     if form == "pkcs12":
-        data, key = write_pkcs12(key_of(KeyType.P_256), certificate, (), "ca", PASSWORD), b""
+        data, key = _pkcs12(), b""
         password = PASSWORD
     record = import_authority(world.store, world.a, data, key, password=password)
     assert (record.profile, record.origin) == (CertificateProfile.ROOT, Origin.IMPORTED)
@@ -155,33 +163,37 @@ def test_an_imported_ca_is_not_two_when_it_comes_again(world: ThreeStates) -> No
     assert len(world.store.snapshot().keys) == keys
 
 
-def _bad_imports() -> list[tuple[str, bytes, bytes, Secret | None, str]]:
-    other = key_of(KeyType.P_384)
-    other_key = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+def _other_key() -> bytes:
+    return key_of(KeyType.P_384).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _expired_ca() -> x509.Certificate:
     past = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
-    expired = issue_root(key_of(KeyType.P_256), CA_NAME, Validity(past - timedelta(days=9), past))
-    end = make_self_signed(key_of(KeyType.P_256), CA_NAME, (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))
-    pkcs12 = write_pkcs12(key_of(KeyType.P_256), _ca(), (), "ca", PASSWORD)
-    return [
-        ("wrong password", _pem(_ca()), _key(PASSWORD), Secret("shut"), "password|passphrase"),
-        ("no password", _pem(_ca()), _key(PASSWORD), None, "password|passphrase"),
-        ("wrong password of a PKCS#12", pkcs12, b"", Secret("shut"), "password|passphrase"),
-        ("truncated PKCS#12", pkcs12[:-40], b"", PASSWORD, "cut off"),
-        ("another key", _pem(_ca()), other_key, None, "is not that of the certificate"),
-        ("a key for a certificate", _key(), _key(), None, "private key"),
-        ("a certificate for a key", _pem(_ca()), _pem(_ca()), None, "key"),
-        ("no CA", _pem(end), _key(), None, "is not a CA certificate"),
-        ("expired", _pem(expired), _key(), None, "expired on"),
-        ("no PKCS#12", b"hello", b"", PASSWORD, "PKCS#12"),
-    ]
+    return issue_root(key_of(KeyType.P_256), CA_NAME, Validity(past - timedelta(days=9), past))
 
 
-@pytest.mark.parametrize(
-    ("data", "key", "password", "why"), [pytest.param(*one[1:], id=one[0]) for one in _bad_imports()]
-)
-def test_an_import_that_cannot_be_changes_nothing(
-    world: ThreeStates, data: bytes, key: bytes, password: Secret | None, why: str
-) -> None:
+def _client() -> x509.Certificate:
+    return make_self_signed(key_of(KeyType.P_256), CA_NAME, (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))
+
+
+BAD_IMPORTS: dict[str, tuple[Callable[[], tuple[bytes, bytes]], Secret | None, str]] = {
+    "wrong password": (lambda: (_pem(_ca()), _key(PASSWORD)), Secret("shut"), "password|passphrase"),
+    "no password": (lambda: (_pem(_ca()), _key(PASSWORD)), None, "password|passphrase"),
+    "wrong password of a PKCS#12": (lambda: (_pkcs12(), b""), Secret("shut"), "password|passphrase"),
+    "truncated PKCS#12": (lambda: (_pkcs12()[:-40], b""), PASSWORD, "cut off"),
+    "another key": (lambda: (_pem(_ca()), _other_key()), None, "is not that of the certificate"),
+    "a key for a certificate": (lambda: (_key(), _key()), None, "private key"),
+    "a certificate for a key": (lambda: (_pem(_ca()), _pem(_ca())), None, "key"),
+    "no CA": (lambda: (_pem(_client()), _key()), None, "is not a CA certificate"),
+    "expired": (lambda: (_pem(_expired_ca()), _key()), None, "expired on"),
+    "no PKCS#12": (lambda: (b"hello", b""), PASSWORD, "PKCS#12"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_IMPORTS)
+def test_an_import_that_cannot_be_changes_nothing(world: ThreeStates, fault: str) -> None:
+    files_of_ca, password, why = BAD_IMPORTS[fault]
+    data, key = files_of_ca()
     before, files = world.rows(), set(keys_directory(world.store.directory).iterdir())
     with pytest.raises(UserError, match=why):
         import_authority(world.store, world.a, data, key, password=password)
