@@ -18,7 +18,8 @@ from labconsole_keypool.messages.service_frames import TOKEN_BYTES, Decoder, Fra
 from labconsole_keypool.service.connections import HOST, connect_command
 from tests.labconsole_keypool.signing_lab import PIN
 
-TIMEOUT_NS = 30_000_000_000
+TIMEOUT_S = 60
+TIMEOUT_NS = TIMEOUT_S * 1_000_000_000
 TOKEN = bytes(range(TOKEN_BYTES))
 
 
@@ -75,9 +76,9 @@ class Service:
 
     def accept(self) -> Frame:
         """Accept the role's connection. Returns its first frame."""
-        self._listener.settimeout(10)
+        self._listener.settimeout(TIMEOUT_S)
         self._connection, _ = self._listener.accept()
-        self._connection.settimeout(10)
+        self._connection.settimeout(TIMEOUT_S)
         return self.receive()
 
     def receive(self) -> Frame:

@@ -28,7 +28,7 @@ from labconsole_keypool.service.service_role import ServiceRole
 from tests.helpers.spool_samples import SpoolSamples
 
 TOKEN = bytes(range(32))
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 60.0
 
 
 class Service:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,24 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguratio
     return new_token(tmp_path_factory.mktemp("softhsm"))
 
 
+class HeldContext(Context):
+    """The context of a role that waits at its tenth key: `held` is set there, and it continues once `released` is."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self.held, self.released = threading.Event(), threading.Event()
+
+    def count(self, channel: str, amount: int, span_ns: tuple[int, int] | None = None) -> None:
+        super().count(channel, amount, span_ns)
+        if self.counts["keys_generated"] == 10 and not self.held.is_set():
+            self.held.set()
+            self.released.wait(60)
+
+
 @contextmanager
-def generator(configuration: TokenConfiguration, store: Path, **parameters: Any) -> Iterator[Context]:
+def generator(
+    configuration: TokenConfiguration, store: Path, *, held: bool = False, **parameters: Any
+) -> Iterator[HeldContext]:
     """A generator that runs in a thread, and is stopped at the end of the block."""
     settings = RoleSettings(
         name="generator-1",
@@ -37,7 +53,9 @@ def generator(configuration: TokenConfiguration, store: Path, **parameters: Any)
         store=store,
         run="run",
     )
-    context = Context(settings.model_dump(mode="json"))
+    context = HeldContext(settings.model_dump(mode="json"))
+    if not held:
+        context.released.set()
     role = GeneratorRole(context)
     try:
         assert role.prepare()["token"]
@@ -47,7 +65,8 @@ def generator(configuration: TokenConfiguration, store: Path, **parameters: Any)
             yield context
         finally:
             context.stop_requested = True
-            thread.join(10)
+            context.released.set()
+            thread.join(60)
     finally:
         role.close()
     assert not thread.is_alive()
@@ -73,19 +92,18 @@ def test_it_generates_while_the_service_is_idle_and_up_to_the_limit(
     configuration: TokenConfiguration, tmp_path: Path
 ) -> None:
     service = Service()
-    with generator(configuration, tmp_path / "keys.db", pool_limit=300) as context:
+    with generator(configuration, tmp_path / "keys.db", held=True, pool_limit=300) as context:
         context.commands.append(service.command)
         assert service.accept() == Hello(TOKEN, Member.GENERATOR, "generator-1")
         time.sleep(0.1)
         assert not context.counts, "the service has not reported yet that no request waits"
         service.send(Idle())
-        until(lambda: context.counts["keys_generated"] > 0)
+        assert context.held.wait(60)
         service.send(Busy())
+        context.released.set()
+        until(lambda: context.counts["keys_stored"] == 10)
         time.sleep(0.1)
-        made = context.counts["keys_generated"]
-        assert context.counts["keys_stored"] == made
-        time.sleep(0.1)
-        assert context.counts["keys_generated"] == made < 300
+        assert context.counts["keys_generated"] == 10, "it pauses before the next key"
         service.send(Idle())
         until(lambda: context.counts["keys_stored"] == 300)
         time.sleep(0.15)

@@ -12,6 +12,7 @@ from labconsole_keypool.messages.service_frames import Busy, Done, End, Idle, Jo
 from labconsole_keypool.service.connections import LinkClosedError
 from tests.labconsole_keypool.service_lab import Service, Signer
 
+TIMEOUT_S = 60.0
 FAST = {"arrivals": "constant", "rate": 10_000.0, "key_kind": "p-256"}
 
 
@@ -38,7 +39,7 @@ def test_a_full_queue_drops_and_the_rest_is_served_in_order(tmp_path: Path) -> N
         service.let_requests_come()
         signer.wait_for(1)
         generator = service.link(Member.GENERATOR, "generator-1")
-        while Busy() not in (frames := generator.receive(5.0)):
+        while Busy() not in (frames := generator.receive(TIMEOUT_S)):
             assert frames, "a generator pauses while requests wait"
         for at in range(6):
             signer.wait_for(at + 1)
@@ -46,7 +47,7 @@ def test_a_full_queue_drops_and_the_rest_is_served_in_order(tmp_path: Path) -> N
                 while service.context._live._total("dropped").count < 24:
                     signer.link.receive(0.01)
             signer.answer(signer.jobs[at])
-        while Idle() not in (frames := generator.receive(5.0)):
+        while Idle() not in (frames := generator.receive(TIMEOUT_S)):
             assert frames, "it may generate when no request waits"
         samples = service.samples()
     assert [job.request for job in signer.jobs] == [1, 2, 3, 4, 5, 6]
@@ -106,12 +107,12 @@ def test_unknown_client_is_refused(tmp_path: Path) -> None:
         unknown = service.link(token=bytes(32))
         with pytest.raises(LinkClosedError, match="closed the connection before its end"):
             while True:
-                assert unknown.receive(10.0) or pytest.fail("nothing happened")
+                assert unknown.receive(TIMEOUT_S) or pytest.fail("nothing happened")
         unknown.close()
-        with socket.create_connection(("127.0.0.1", service.port), 10.0) as noise:
+        with socket.create_connection(("127.0.0.1", service.port), TIMEOUT_S) as noise:
             noise.sendall(b"GET / HTTP/1.1\r\n\r\n")
             assert noise.recv(100) == b""
-        with socket.create_connection(("127.0.0.1", service.port), 10.0) as hasty:
+        with socket.create_connection(("127.0.0.1", service.port), TIMEOUT_S) as hasty:
             hasty.sendall(encode(Want(1)))
             assert hasty.recv(100) == b""
         liar = Signer(service, 0)
