@@ -27,8 +27,8 @@ pytestmark = pytest.mark.usefixtures("stored_rsa_keys")
 SHORT = {"payload": "small", "rate": 25.0, "before": 0.5, "after": 2.0}
 OVERLAP_S = 1.5
 """Half a second was too short for a busy computer: the sender had not yet moved when the old identity was revoked."""
-_LATE_MS = 500.0
-"""A run whose messages leave so late is repeated: half of what the roles have to move to another connection."""
+_LATE_MS = 200.0
+"""A run whose messages leave so late is repeated: a fifth of what the roles have to move to another connection."""
 
 
 class RotationLab(ThreadLab[RotationParameters, Outcome[RotationParameters]]):
