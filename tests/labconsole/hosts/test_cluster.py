@@ -15,7 +15,7 @@ import pytest
 
 from labconsole.cli.main import main
 from labconsole.errors import UserError
-from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.cluster import ANSWER_S, Cluster
 from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import Member
 from labconsole.model.placement import RoleRequest
@@ -26,7 +26,12 @@ from tests.helpers.forked_programs import programs_started
 from tests.helpers.signals import frozen
 from tests.helpers.worker_threads import operations_in_threads
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, Served, cluster
-from tests.labconsole.hosts.host_runs import SHIFT_NS
+from tests.labconsole.hosts.host_runs import SHIFT_NS, eventually
+
+missed_within = pytest.mark.parametrize(
+    "within_s", [ANSWER_S, pytest.param(1.0, marks=[pytest.mark.nightly, pytest.mark.serial])]
+)
+"""A lost host is missed without waiting for its answer; only the nightly set finds a look for it that is slow."""
 
 
 def test_hosts_are_listed_with_what_they_are_and_have(running: ClusterProcesses) -> None:
@@ -113,24 +118,23 @@ def test_a_clock_is_asked_until_its_offset_is_settled(
         assert console.host("alpha").offset.exchanges == 5
 
 
-@pytest.mark.serial
-def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp_path: Path) -> None:
+@missed_within
+def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp_path: Path, within_s: float) -> None:
     agent = running.joins("epsilon", tmp_path)
     with Cluster(running.address, running.member()) as console:
         console.host("epsilon")
         agent.kill()
         began = time.monotonic()
-        with pytest.raises(UserError, match="epsilon"):
+        with pytest.raises(UserError, match="epsilon") as lost:
             console.host("epsilon")
-        assert time.monotonic() - began < 1.0
-        while "epsilon" in console.addresses():
-            assert time.monotonic() - began < 5.0
-            time.sleep(0.05)
+        assert time.monotonic() - began < within_s
+        assert not isinstance(lost.value.__cause__, TimeoutError), "it is gone, which takes no waiting for its answer"
+        assert eventually(lambda: "epsilon" not in console.addresses(), 5 * within_s)
 
 
-@pytest.mark.serial
+@missed_within
 def test_a_killed_agent_is_missed_at_once_where_the_scheduler_says_nothing(
-    running: ClusterProcesses, tmp_path: Path
+    running: ClusterProcesses, tmp_path: Path, within_s: float
 ) -> None:
     agent = running.joins("theta", tmp_path)
     with Cluster(running.address, running.member()) as console:
@@ -139,9 +143,10 @@ def test_a_killed_agent_is_missed_at_once_where_the_scheduler_says_nothing(
             agent.kill()
             time.sleep(0.3)  # its connection is seen as closed
             began = time.monotonic()
-            with pytest.raises(UserError, match="theta"):
+            with pytest.raises(UserError, match="theta") as lost:
                 console.host("theta")
-            assert time.monotonic() - began < 1.0
+            assert time.monotonic() - began < within_s
+            assert isinstance(lost.value.__cause__, ConnectionRefusedError), "the agent's port was asked"
 
 
 @pytest.mark.parametrize("calls", [300, pytest.param(1000, marks=pytest.mark.nightly)])
