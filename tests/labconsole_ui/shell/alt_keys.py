@@ -25,7 +25,7 @@ def clashes(window: MainWindow, where: str) -> str:
 def below_shown(widget: QWidget) -> Iterator[QWidget]:
     """The widgets in shown parents of the same window, also hidden ones."""
     for child in widget.children():
-        if isinstance(child, QWidget) and child.window() is widget.window():
+        if isinstance(child, QWidget) and not child.isWindow():
             yield child
             if child.isVisible():
                 yield from below_shown(child)

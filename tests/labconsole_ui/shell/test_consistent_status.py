@@ -36,7 +36,8 @@ def kill(home: Path) -> Kill:
 def words(window: MainWindow) -> dict[str, dict[int, str]]:
     """The status of each run that is shown, by the place where it is shown."""
     history, queue = window.history_view.model, window.queue_view.model
-    lines = [line.text().split("   ·   ") for line in window.findChildren(RecentRun) if not line.isHidden()]
+    start = window.findChild(StartPage)  # to search the whole window for the lines takes ten times as long
+    lines = [line.text().split("   ·   ") for line in start.findChildren(RecentRun) if not line.isHidden()]
     return {
         "start page": {int(parts[0]): parts[2] for parts in lines},
         "history": {history.record(row).id: history.index(row, 0).data() for row in range(history.rowCount())},
