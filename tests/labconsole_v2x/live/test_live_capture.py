@@ -15,7 +15,7 @@ import pytest
 from labconsole_v2x.stations.capture import read_capture
 from labconsole_v2x.stations.routes import CENTRE, Movement, Route, metres, vehicle_route
 from tests.helpers.recorded_runs import record_runs
-from tests.labconsole_v2x.live.live_lab import PROCESSES, LiveLab, Outcome, dissected, run
+from tests.labconsole_v2x.live.live_lab import PROCESSES, LiveLab, Outcome, dissected, is_starved, run, steady_run
 
 SEED = 1
 """The seed of runs in tests."""
@@ -64,7 +64,7 @@ class Captured:
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Captured]:
     def run_case(folder: Path, name: str) -> Outcome:
         launcher = PROCESSES if name == "secured" else None  # its load is more than one process carries
-        return run(folder, launcher=launcher, **CASES[name])
+        return steady_run(lambda: run(folder, launcher=launcher, **CASES[name]), is_starved)
 
     def captured(outcome: Outcome) -> Captured:
         path = outcome.capture(tmp_path_factory.mktemp("capture") / "run.pcapng")

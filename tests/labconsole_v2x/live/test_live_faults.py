@@ -26,8 +26,10 @@ from tests.helpers.practice import Bench
 from tests.labconsole_v2x.live.live_lab import PROCESSES, LiveLab, Outcome, own_transport, run
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
-LONG = {"senders": 6, "rate": 50.0, "warm_up": 0.2, "duration": 60.0}
-"""A run that is ended before its time, 300 CAMs a second."""
+LONG = {"senders": 6, "rate": 20.0, "warm_up": 0.2, "duration": 60.0}
+"""A run that is ended before its time."""
+RATE = 120.0
+"""Its CAMs a second, so few that a receiver on a busy computer is not behind when the run ends."""
 
 
 @pytest.fixture
@@ -88,12 +90,12 @@ def test_killed_role_fails_the_run_and_its_samples_are_kept(tmp_path: Path, role
     """Nightly: alone finds that the kill of a sender counts its last CAMs as lost; that of the receiver stays in CI."""
 
     def kill(lab: LiveLab) -> None:
-        lab.until("accepted", 400)
+        lab.until("accepted", 160)
         lab.kill(role)
 
     outcome = LiveLab(tmp_path / "run", launcher=PROCESSES, during=kill).run(**LONG)
     assert outcome.failure is not None and outcome.failure.startswith(f"Role {role} was killed")
-    assert outcome.figures["sent"] > 300 < outcome.figures["accepted"]
+    assert outcome.figures["sent"] > 120 < outcome.figures["accepted"]
     assert (outcome.figures["lost"], outcome.verdicts["no packet was lost"]) == (0, "pass"), "up to then"
     assert next(read_capture(outcome.capture(tmp_path / "capture.pcapng"))).octets
 
@@ -101,24 +103,24 @@ def test_killed_role_fails_the_run_and_its_samples_are_kept(tmp_path: Path, role
 def rate_until_the_end(samples: Samples, begin_ns: int) -> float:
     """CAMs a second in the time that counts, from the samples: without warm-up and the receiver's last 0.5 s.
 
-    It is about 300; a busy machine, which sends late, has less, but far more than the 50 that 60 s would give.
+    It is about `RATE`; a busy machine, which sends late, has less, but far more than the 4 that 60 s would give.
     """
     from_ns = begin_ns + round(LONG["warm_up"] * 1e9)
     until_ns = int(samples.table("queue", "receiver")["t_ns"].max()) - QUIET_NS
     due_ns = samples.table("sent", "stations-1-6")["due_ns"]
     rate = int(np.count_nonzero((due_ns >= from_ns) & (due_ns < until_ns))) * 1e9 / (until_ns - from_ns)
-    assert 100 < rate < 330
+    assert RATE / 3 < rate < 1.1 * RATE
     return rate
 
 
 def test_cancelled_run_counts_the_time_that_it_took_and_claims_no_loss(tmp_path: Path) -> None:
     def cancel(lab: LiveLab) -> None:
-        lab.until("accepted", 600)
+        lab.until("accepted", 240)
         lab.cancel()
 
     outcome = LiveLab(tmp_path / "run", during=cancel).run(**LONG)
     assert outcome.failure is None
-    assert 600 <= outcome.figures["accepted"] < 6000
+    assert 240 <= outcome.figures["accepted"] < 2400
     rate = rate_until_the_end(outcome.samples, outcome.begin_ns)
     assert outcome.figures["accept_rate"] == pytest.approx(rate), "of the seconds that it took, not of 60"
     assert outcome.figures["send_rate"] == pytest.approx(rate)
@@ -133,7 +135,7 @@ def test_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     try:
         [run_id] = bench.submit({**LONG, **own_transport()}, kind="v2x.live")
-        bench.pump_until(lambda: any(accepted(frame) > 500 for _, frame in bench.listener.frames))
+        bench.pump_until(lambda: any(accepted(frame) > 200 for _, frame in bench.listener.frames))
         owner = bench.detail(run_id).row.owner
         assert owner is not None
         os.kill(owner.pid, signal.SIGKILL)
@@ -147,11 +149,11 @@ def test_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
     with Reader(bench.database) as reader:
         (kept,) = reader.attachments(run_id).all()
         rate = rate_until_the_end(reader.samples(run_id), begin.data["begin_ns"])
-    assert figures["accepted"] > 300 and figures["accept_rate"] == pytest.approx(rate)
+    assert figures["accepted"] > 120 and figures["accept_rate"] == pytest.approx(rate)
     assert {verdict.name: verdict.result for verdict in found.verdicts}["no packet was lost"] == "pass"
     number, capture = write_run_capture(bench.database, None, "v2x.live", tmp_path)
     assert number == run_id and capture is not None
-    assert len(list(read_capture(capture))) > 300, "up to the last whole packet"
+    assert len(list(read_capture(capture))) > 120, "up to the last whole packet"
     assert kept.sha256 is None, "it is marked as cut"
 
 

@@ -40,9 +40,9 @@ def test_run_by_click_shows_attackers_and_its_results(
     page.form.set_values({**page.form.values(), **own_transport(), **short})
     queue = shown_window.services.bridge.queue
     qtbot.mouseClick(page.run_bar.run_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(queue.items) and queue.items[0].state is QueueState.RUNNING, timeout=30_000)
+    qtbot.waitUntil(lambda: bool(queue.items) and queue.items[0].state is QueueState.RUNNING)
     queue.pause()  # it is not repeated, though the computer is busy
-    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.DONE, timeout=30_000)
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.DONE)
     assert queue.items[0].status is RunStatus.FINISHED
     assert set(page.monitor.board.stations) == {0, 1, 2, 3, 4}
     qtbot.waitUntil(lambda: "mean of run" in page.glance.verified[2].text())

@@ -42,15 +42,24 @@ parameters = {{ attack = "a-sig-01", attackers = 2, attack_rate = 50.0 }}
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A read-only database: one live run, or two where the computer was busy, then two simulated ones."""
+    """A read-only database: one live run, or two where the computer was busy, then two simulated ones.
+
+    The live run is repeated, twice at most, where the computer was too busy for a single CAM to be accepted.
+    """
 
     def create(folder: Path) -> None:
         (folder / "short.toml").write_text(PROFILE, encoding="utf-8")
-        with workers_in_threads():
-            assert main(["run", str(folder / "short.toml"), "--db", str(folder / "runs.db")]) == 0
-        store_simulations(folder / "runs.db", 2, {SCENARIO: ATTACK})
+        for attempt in range(3):
+            database = folder / str(attempt) / "runs.db"
+            database.parent.mkdir()
+            with workers_in_threads():
+                assert main(["run", str(folder / "short.toml"), "--db", str(database)]) == 0
+            with Reader(database) as reader:
+                if all("latency_mean" in run.metrics for run in reader.runs()):
+                    break
+        store_simulations(database, 2, {SCENARIO: ATTACK})
 
-    return shared_once(tmp_path_factory, "v2x-twins", create) / "runs.db"
+    return max(shared_once(tmp_path_factory, "v2x-twins", create).glob("*/runs.db"))
 
 
 @pytest.fixture(scope="module")

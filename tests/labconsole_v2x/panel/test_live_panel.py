@@ -286,6 +286,7 @@ def check_stop_and_start(qtbot: QtBot, page: LivePanel) -> None:
 
 def assert_silent(qtbot: QtBot, page: LivePanel, number: int) -> None:
     """It sends none while another one sends twenty; a busy machine may need a moment for the command."""
+    further(qtbot, page, 1, 2)  # the command arrives
     for _ in range(3):
         before = sent(page, number)
         further(qtbot, page, 1, 20)
