@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,16 +53,19 @@ def assert_live_is_stored(outcome: Outcome) -> None:
 
 
 @pytest.mark.serial
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("each", [20, pytest.param(100, marks=pytest.mark.nightly)])
 def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: Path, each: int) -> None:
-    """At ten times, or at fewer where the computer is busy with other things. The rest holds in each try.
+    """At ten times, or at fewer where the computer is busy with other things; at its own speed in the last try.
+
+    The rest holds in each try. What a signature costs is judged in `test_signing`, by calls.
 
     Nightly, all of its 500 requests: alone finds that a queue of 50 overflows in the whole peak.
     """
     count = each * len(PEAK_MS)
     (tmp_path / "peak.csv").write_text("".join(f"{each},{interval_ms}\n" for interval_ms in PEAK_MS))
     dropped: list[float] = []
-    for time_scale in (10.0, 5.0, 2.5):
+    for time_scale in (10.0, 5.0, 2.5, 1.0):
         outcome = LiveLab(tmp_path / f"run-{len(dropped)}").run(
             arrivals="csv",
             csv=str(tmp_path / "peak.csv"),
@@ -72,16 +74,15 @@ def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: P
             key_kind="p-256",
             signers=2,
             threads=2,
-            pool_at_start=count,
-            keys_at_start=count,
+            pool_at_start=2 * count,
+            keys_at_start=2 * count,
             generate="before",
         )
         assert_sound(outcome)
         assert_live_is_stored(outcome)
         figures = outcome.figures
         assert (figures["requests"], figures["failed"], figures["processed"] + figures["dropped"]) == (count, 0, count)
-        assert set(outcome.sources) <= {"token RAM", "generated"}, "the token held the keys of the scenario at T0"
-        assert outcome.sources["token RAM"] > 0.9 * figures["processed"], "each signer has half of them"
+        assert outcome.sources == {"token RAM": figures["processed"]}, "each signer had a key for each request at T0"
         assert {metric.origin for metric in outcome.evaluation.metrics} == {Origin.MEASURED}
         certificate = x509.load_der_x509_certificate(outcome.artefacts["certificate.der"])
         assert isinstance(certificate.public_key(), ec.EllipticCurvePublicKey)
@@ -193,6 +194,7 @@ from pathlib import Path
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_store import KeyStore
 path = Path(sys.argv[1])
+print("ready", flush=True)
 sys.stdin.readline()
 with KeyReader(path) as reader:
     wrappers = [one.serial for one in reader.wrappers()]
@@ -201,14 +203,15 @@ os._exit(0)
 """
 
     def claim(lab: LiveLab) -> None:
-        lab.until("processed", 5)
+        lab.until("processed", 1)
         claiming.communicate("now\n", timeout=60)
 
     key_store = TRIAL.parameters().key_store
     command = [sys.executable, "-c", claims, str(store_path(key_store))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as claiming:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as claiming:
+        assert claiming.stdout is not None and claiming.stdout.readline() == "ready\n"
         lab = LiveLab(tmp_path / "run", launcher=ServiceThread(), during=claim)
-        outcome = lab.run(**P_256, rate=20.0, requests=60, pool_at_start=80)
+        outcome = lab.run(**P_256, rate=12.0, requests=60, pool_at_start=80)
     assert claiming.returncode == 0
     assert_sound(outcome)
     with KeyReader(store_path(key_store)) as store:
@@ -217,11 +220,11 @@ os._exit(0)
 
 def test_killed_service_is_reported_as_the_reason(tmp_path: Path) -> None:
     def kill(lab: LiveLab) -> None:
-        while not (tmp_path / "run" / "signer-1.spool").exists():
-            time.sleep(0.005)
+        while not (tmp_path / "run" / "signer-1.spool").exists() and not lab.wait(0.005):
+            pass
         lab.kill("service")
 
-    outcome = LiveLab(tmp_path / "run", during=kill).run(**P_256, keys="generated", requests=10)
+    outcome = LiveLab(tmp_path / "run", during=kill).run(**P_256, keys="generated", requests=10_000)
     assert outcome.failure is not None and outcome.failure.startswith("Role service was killed")
 
 
