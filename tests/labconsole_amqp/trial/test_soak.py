@@ -24,7 +24,7 @@ from labconsole_amqp.trial import message_table
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.disk_space import disk_needed
 from labconsole_amqp.wire.envelope import message_number
-from tests.labconsole_amqp.lab import Lab, ProcessLab, left_within, repeated
+from tests.labconsole_amqp.lab import Lab, ProcessLab
 from tests.labconsole_amqp.synthetic_samples import (
     MS,
     Tables,
@@ -332,20 +332,20 @@ def test_a_few_seconds_of_soak(lab_type: type[Lab], measured: set[str], tmp_path
     """Nightly: alone finds that the memory of a role's process is not read during a soak."""
     settings = {"test": 2, "loop": "soak", "rate": 50.0, "hours": 4 / 3600, "payload": "small"}
     settings |= {"numbered": True, "reconnect": 5.0}
-    outcome = repeated(
-        lambda folder: lab_type(folder, during=read_usage).run(**settings), tmp_path, left_within(late_ms=60)
-    )
+    outcome = lab_type(tmp_path / "run", during=read_usage).run(**settings)
     assert outcome.failure is None, outcome.failure
     assert (outcome.figures["sent"], outcome.figures["lost"]) == (200, 0)
     assert outcome.figures["latency_mean"] > 0
-    assert outcome.verdicts["the rate was kept"] == "pass"
+    assert (np.diff(outcome.column("sent", "intended_ns")) == 20_000_000).all()
+    share = verdict(outcome.evaluation, "the rate was kept").evidence["share"]
+    assert share > 0.5, "however late a busy computer is"
     assert outcome.verdicts[STEADY["memory"]] == "unknown", "it is too short"
     assert outcome.labelled("memory_drift").keys() == measured
     assert all("the run is too short" in one.not_judged for one in outcome.labelled("memory_drift").values())
     live = outcome.frame.channels["latency"]
     assert (live.count, outcome.frame.total) == (200, 200)
     assert live.minimum == pytest.approx(outcome.figures["latency_min"] * MS)
-    taken = sum(file.stat().st_size for file in outcome.folder.glob("*.spool"))
+    taken = sum(file.stat().st_size for file in (tmp_path / "run").glob("*.spool"))
     needed = disk_needed(outcome.parameters)
     assert 0.3 * needed.during_run < taken < needed.during_run
 
