@@ -24,7 +24,7 @@ def test_closing_an_idle_window_asks_nothing(window: MainWindow) -> None:
 def test_a_window_that_still_writes_files_is_not_closed(qtbot: QtBot, window: MainWindow) -> None:
     finish = Event()
     jobs = LongJobs(window, window.messages.show_message)
-    jobs.run("Exporting", lambda _ticket: finish.wait(10), lambda _: None)
+    jobs.run("Exporting", lambda _ticket: finish.wait(120), lambda _: None)
     window.close()
     assert window.isVisible()
     assert window.messages.entries()[0].message.sentence.startswith("Files are still being read or written")

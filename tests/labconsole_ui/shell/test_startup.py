@@ -78,7 +78,7 @@ def test_window_opens_and_closes_without_output(tmp_path: Path) -> None:
         "sys.exit(main(['--theme', 'dark']))"
     )
     environment = os.environ | {"LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
-    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     words = [line for line in ended.stderr.splitlines() if "propagateSizeHints" not in line]
     assert words == []

@@ -136,7 +136,7 @@ def test_no_process_outlives_its_view(
     [child] = started(children())
     with frozen(child.pid):  # it does not end by itself
         delete(shown)
-        qtbot.waitUntil(lambda: not children(), timeout=10_000)
+        qtbot.waitUntil(lambda: not children())
 
 
 def test_a_large_run_is_shown_whole(
