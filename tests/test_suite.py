@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.helpers.forked_programs import programs_started, runs
+from tests.helpers.forked_programs import ForkingPopen, ForkServer, programs_started, runs
 from tests.helpers.signals import interruptible
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -167,3 +168,15 @@ def imported_modules(path: Path) -> Iterator[str]:
             yield node.module
             names = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from (name for name in names if ROOT.joinpath(*name.split(".")).with_suffix(".py").is_file())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks programs")
+def test_the_late_answer_to_a_request_for_a_program_is_not_that_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    mine.settimeout(0.01)  # as the timeout of a test, which is raised while it waits
+    silent = subprocess.Popen(["sleep", "60"])
+    server = ForkServer(mine, silent.pid)
+    monkeypatch.setattr(ForkingPopen, "server", server)
+    with theirs, pytest.raises(TimeoutError):
+        server.fork({}, [0])
+    assert ForkingPopen.server is None and silent.wait() == 0, "it was killed and waited for"

@@ -83,7 +83,13 @@ class ForkServer:
             before = _children(os.getpid())
             with _adopting():
                 socket.send_fds(self._requests, [json.dumps(request).encode()], handles)
-                pid = int(self._requests.recv(20))
+                try:
+                    pid = int(self._requests.recv(20))
+                except BaseException:  # of a test that took too long: a later request would get this one's answer
+                    self.close()
+                    if ForkingPopen.server is self:
+                        ForkingPopen.server = None
+                    raise
             for other in _children(os.getpid()) - before - {pid}:
                 _wait_if_adopted(other, began_s)
         return pid
