@@ -69,7 +69,7 @@ class UseCaseLab(trial_lab.TrialLab[UseCaseParameters, Outcome]):
 
     def run(self, **settings: Any) -> Outcome:
         """Run, by default with a rate that a busy machine keeps up with."""
-        outcome = super().run(**{"rate": 300.0, **settings})
+        outcome = super().run(**{"rate": 100.0, **settings})
         blocks = [one for one in self.blocks() if isinstance(one, AttachmentBlock) and one.name == FILE]
         return replace(outcome, lines=tuple(b"".join(one.content for one in blocks).splitlines(keepends=True)))
 
