@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,7 +56,6 @@ class ForkServer:
     def __init__(self, requests: socket.socket, pid: int) -> None:
         self.pid = pid
         self._requests = requests
-        self._turn = threading.Lock()
 
     @classmethod
     def start(cls) -> ForkServer:
@@ -78,20 +78,20 @@ class ForkServer:
         A process whose parent has exited becomes a child of the nearest ancestor that adopts such ones, which this
         process does in the meantime.
         """
-        with self._turn:
-            began_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-            before = _children(os.getpid())
-            with _adopting():
-                socket.send_fds(self._requests, [json.dumps(request).encode()], handles)
-                try:
-                    pid = int(self._requests.recv(20))
-                except BaseException:  # of a test that took too long: a later request would get this one's answer
-                    self.close()
-                    if ForkingPopen.server is self:
-                        ForkingPopen.server = None
-                    raise
-            for other in _children(os.getpid()) - before - {pid}:
-                _wait_if_adopted(other, began_s)
+        began_s, before = time.clock_gettime(time.CLOCK_BOOTTIME), _children(os.getpid())
+        with _adopting():
+            socket.send_fds(self._requests, [json.dumps(request).encode()], handles)
+            try:
+                pid = int(self._requests.recv(20))
+            except BaseException:  # of a test that took too long: a later request would get this one's answer
+                self.close()
+                if ForkingPopen.server is self:
+                    ForkingPopen.server = None
+                raise
+        for other in _children(os.getpid()) - before - {pid}:
+            if _is_adopted(other, began_s):
+                ForkingPopen.adopted.add(other)
+                start_new_thread(_wait_for, (other,))  # of which `threading` does not know: it belongs to no test
         return pid
 
     def close(self) -> None:
@@ -111,15 +111,23 @@ def _adopting() -> Iterator[None]:
         prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
 
-def _wait_if_adopted(child: int, began_s: float) -> None:
-    """Wait for the end of a process that is older than the block that adopted it: no other code of this process does.
+def _is_adopted(child: int, began_s: float) -> bool:
+    """Whether others have started this child, which appeared after `began_s` (since boot; start times have 10 ms).
 
-    A younger one was started by another thread. `began_s`: seconds since boot, as start times are, to 10 ms.
+    It is older, or has a session of its own, as a daemon has: `ForkingPopen` starts none meanwhile, and what another
+    thread has started otherwise is in this session.
     """
     with suppress(FileNotFoundError, ProcessLookupError):
         fields = Path(f"/proc/{child}/stat").read_bytes().rpartition(b")")[2].split()
-        if int(fields[19]) / os.sysconf("SC_CLK_TCK") < began_s - _START_TOLERANCE_S:
-            threading.Thread(target=os.waitpid, args=(child, 0), name=f"wait-for-{child}", daemon=True).start()
+        older = int(fields[19]) / os.sysconf("SC_CLK_TCK") < began_s - _START_TOLERANCE_S
+        return older or int(fields[3]) != os.getsid(0)
+    return False
+
+
+def _wait_for(child: int) -> None:
+    """Wait for the end of a process that this one has adopted: no other code of this process does."""
+    with suppress(ChildProcessError):
+        os.waitpid(child, 0)
 
 
 def _children(pid: int) -> set[int]:
@@ -145,6 +153,10 @@ class ForkingPopen(subprocess.Popen[Any]):
     server: ClassVar[ForkServer | None] = None
     """Started when a first program is to be forked."""
     forks: ClassVar[bool] = True
+    adopted: ClassVar[set[int]] = set()
+    """The ids of processes that others have started, and that became children of this one while it had one forked."""
+    _turn = threading.RLock()
+    """One process is forked or started at a time."""
     at_start: ClassVar[Mapping[str, str]] = {}
     """The environment of the process that programs are forked from."""
 
@@ -152,13 +164,15 @@ class ForkingPopen(subprocess.Popen[Any]):
         call = _SIGNATURE.bind(self, *arguments).arguments
         request = _request(call) if self.forks else None
         if request is None:
-            super()._execute_child(*arguments)  # type: ignore[misc]
+            with self._turn:
+                super()._execute_child(*arguments)  # type: ignore[misc]
             return
-        if ForkingPopen.server is None:
-            ForkingPopen.server = ForkServer.start()
         ends = [call[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")]
         handles = [number if end == -1 else end for number, end in enumerate((ends[0], ends[3], ends[5]))]
-        self.pid = ForkingPopen.server.fork(request, handles)
+        with self._turn:
+            if ForkingPopen.server is None:
+                ForkingPopen.server = ForkServer.start()
+            self.pid = ForkingPopen.server.fork(request, handles)
         self._child_created = True
         self._close_pipe_fds(*ends)  # type: ignore[attr-defined]
 
@@ -217,13 +231,16 @@ def runs(process: psutil.Process, module: str) -> bool:
 
 
 def own_children() -> set[int]:
-    """The ids of all processes below this one; not that which programs are forked from, nor what lasting ones start."""
+    """The ids of all processes below this one.
+
+    Not that which programs are forked from, what lasting ones start, and what this one has adopted.
+    """
     found, parents = set[int](), {os.getpid()}
     while parents:
         children = set[int]().union(*map(_children, parents)) - found
         found |= children
         parents = children - lasting_processes.PIDS
-    return found - ({ForkingPopen.server.pid} if ForkingPopen.server else set())
+    return found - ForkingPopen.adopted - ({ForkingPopen.server.pid} if ForkingPopen.server else set())
 
 
 @contextmanager
