@@ -21,6 +21,9 @@ PROCESS_BYTES = 1_000_000_000
 """Memory for a test process and its children."""
 NIGHTLY_LIMIT_S = 1800
 """For a nightly test that names no limit of its own: it may build kryoptic, or download a broker."""
+ENDS_LAST = "ends-last"
+"""In the folder that all processes of a test run have in common: the name of the test process that waits for all others
+when it ends, as they use what it has started. It gets the serial tests, which would wait for its end otherwise."""
 _MARKED = "marked-tests.json"
 
 
@@ -139,8 +142,12 @@ class OrderedStealing(WorkStealingScheduling):
         if not (working and self._serial and idle) or self.pending or self.steal_requested_from_node:
             super().check_schedule()
             return
-        for node in working[1:]:
-            node.shutdown()
+        last = _base(self.config) / "shared" / ENDS_LAST
+        name = last.read_text(encoding="utf-8") if last.exists() else ""
+        kept = next((node for node in working if node.gateway.id == name), working[0])
+        for node in working:
+            if node is not kept:
+                node.shutdown()
         if len(self.node2pending) == 1:
             self.pending, self._serial = self._serial, []
             super().check_schedule()

@@ -17,6 +17,7 @@ from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
 from labconsole_amqp.link.connection import Endpoint
 from tests.helpers import lasting_processes
+from tests.helpers.suite_schedule import ENDS_LAST
 from tests.labconsole_amqp.lab_pki import LabCa, identity_files, tls_of
 from tests.labconsole_amqp.real_broker import RealBroker
 
@@ -94,6 +95,7 @@ class RabbitmqUse:
                 self.rabbitmq.broker.start()
                 lasting_processes.PIDS.add(self.rabbitmq.broker.pid)
                 self._running.write_text(str(folder))
+                (base.parent / ENDS_LAST).write_text(os.environ.get("PYTEST_XDIST_WORKER", ""))
             else:
                 self.rabbitmq = SharedRabbitmq(Path(self._running.read_text()))
                 self.rabbitmq.broker.attach()
