@@ -89,9 +89,9 @@ def log(text):
 @pytest.mark.serial
 @pytest.mark.parametrize("number", range(3))
 def test_serial(number):
-    log(f"serial begins {os.getpid()}")
+    log(f"serial begins {os.environ['PYTEST_XDIST_WORKER']}")
     time.sleep(0.05)
-    log(f"serial ends {os.getpid()}")
+    log(f"serial ends {os.environ['PYTEST_XDIST_WORKER']}")
 
 @pytest.mark.parametrize("number", range(6))
 def test_other(number):
@@ -100,7 +100,10 @@ def test_other(number):
     log("other ends")
 
 @pytest.mark.timeout(0)
-def test_long():
+def test_long(tmp_path_factory):
+    folder = tmp_path_factory.getbasetemp().parent / "shared"
+    folder.mkdir()
+    (folder / "ends-last").write_text("gw1")
     log("other begins, long")
     log("other ends")
 """
@@ -128,7 +131,7 @@ def test_long_tests_run_first_and_serial_ones_last_while_no_other_test_runs(tmp_
     lines = log.read_text(encoding="utf-8").splitlines()
     assert all(line.startswith("other") for line in lines[:14]) and len(lines) == 20
     assert lines.index("other begins, long") < 4, "it is the first in its process"
-    assert len({line.split()[2] for line in lines[14:]}) == 1
+    assert {line.split()[2] for line in lines[14:]} == {"gw1"}, "the process that ends last"
     assert [line.split()[1] for line in lines[14:]] == ["begins", "ends"] * 3
 
 

@@ -6,6 +6,8 @@ import gc
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +15,7 @@ import psutil
 import pytest
 from _pytest.pathlib import ImportMode, import_path
 from xdist.scheduler.worksteal import MIN_PENDING, WorkStealingScheduling
+from xdist.workermanage import WorkerController
 
 PROCESSES_PER_CORE = 2
 """Tests wait for half of their time and more (each run prints the share): with two test processes a core the suite took
@@ -140,14 +143,33 @@ class OrderedStealing(WorkStealingScheduling):
         # A process runs its last test only when another one follows, or when it is asked to end.
         idle = all(len(self.node2pending[node]) < MIN_PENDING for node in working)
         if not (working and self._serial and idle) or self.pending or self.steal_requested_from_node:
-            super().check_schedule()
+            with _not_asked_to_end(self._ends_last if self._serial else None):
+                super().check_schedule()
             return
-        last = _base(self.config) / "shared" / ENDS_LAST
-        name = last.read_text(encoding="utf-8") if last.exists() else ""
-        kept = next((node for node in working if node.gateway.id == name), working[0])
+        kept = self._ends_last or working[0]
         for node in working:
             if node is not kept:
                 node.shutdown()
         if len(self.node2pending) == 1:
             self.pending, self._serial = self._serial, []
             super().check_schedule()
+
+    @property
+    def _ends_last(self) -> WorkerController | None:
+        """The process that others are not to outlast, if there is one and it has not been asked to end."""
+        last = _base(self.config) / "shared" / ENDS_LAST
+        name = last.read_text(encoding="utf-8") if last.exists() else ""
+        return next((node for node in self.node2pending if node.gateway.id == name and not node.shutting_down), None)
+
+
+@contextmanager
+def _not_asked_to_end(node: WorkerController | None) -> Iterator[None]:
+    """In the block, `node` stays though it has nothing to do."""
+    if node is None:
+        yield
+        return
+    vars(node)["shutdown"] = lambda: None
+    try:
+        yield
+    finally:
+        del vars(node)["shutdown"]
