@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,7 @@ from tests.helpers.role_threads import RoleThreads
 
 SHAPED = {"shaping": "built-in", "link_rate": 2.0, "link_calibration": 0.5}
 """Parameters of a run over a link of 2 Mbit/s."""
-_ATTEMPTS = 3
 _FEW = 3
-AnyOutcome = TypeVar("AnyOutcome", bound=trial_lab.Outcome[Any])
 
 
 @dataclass(frozen=True)
@@ -68,15 +66,6 @@ class ProcessLab(Lab):
 def run(folder: Path, **settings: Any) -> Outcome:
     """A run in threads, of few messages, so that it is short; `folder` is created."""
     return Lab(folder).run(**settings)
-
-
-def repeated(attempt: Callable[[Path], AnyOutcome], folder: Path, kept_up: Callable[[AnyOutcome], bool]) -> AnyOutcome:
-    """The outcome of an attempt in a folder of its own: the first where the computer kept up, or else the third."""
-    for number in range(_ATTEMPTS):
-        outcome = attempt(folder / f"attempt-{number}")
-        if kept_up(outcome):
-            break
-    return outcome
 
 
 def left_within(late_ms: float, first: int | None = None) -> Callable[[trial_lab.Outcome[Any]], bool]:

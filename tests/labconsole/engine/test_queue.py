@@ -393,7 +393,7 @@ def test_close_cancels_running_and_waiting_runs(tmp_path: Path) -> None:
     bench.pump_until_counting()
     begun = time.monotonic()
     bench.close()
-    assert time.monotonic() - begun < 30, "the run would have taken minutes"
+    assert time.monotonic() - begun < 6
     for run_id, reason in (
         (running, "Cancelled by the operator."),
         (waiting, "Removed from the queue before it began."),

@@ -202,13 +202,13 @@ def test_no_spool_is_left(done: Campaign) -> None:
         assert list(spool_root(bench.database).iterdir()) == []
 
 
+@pytest.mark.serial  # on a busy computer a role is measured before it has imported anything
 def test_each_process_has_its_resources_recorded(done: Campaign) -> None:
     with Reader(done.bench("counts").database) as reader:
         samples = reader.samples(done["counts"].row.id)
         assert samples.roles(RESOURCES.name) == ["counter-0", "counter-1", "worker"]
         table = samples.table(RESOURCES.name, "counter-0")
-    # On a busy computer a role is measured before it has imported anything.
-    assert table["rss"].min() > 0 and table["rss"].max() > 10_000_000
+    assert table["rss"].min() > 10_000_000
     assert table["cpu"].min() >= 0 and table["cpu"].max() < 400
 
 

@@ -243,7 +243,7 @@ def test_ctrl_c_ends_an_agent_that_is_joining(running: ClusterProcesses, tmp_pat
         with connection:
             began = time.monotonic()
             assert agent.end() == 0
-        assert time.monotonic() - began < 4.5, "Dask gives up the connection after 5 s"
+        assert time.monotonic() - began < 3
     assert "kappa has left the cluster" in agent.said
 
 

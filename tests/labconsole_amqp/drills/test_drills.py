@@ -19,8 +19,9 @@ from labconsole_amqp.series import OUTCOMES
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.wire.envelope import SEQUENCE_MASK
 from labconsole_amqp.wire.sign_encrypt import Outcome as Opened
+from tests.helpers.repeated_runs import repeated
 from tests.helpers.trial_lab import Outcome
-from tests.labconsole_amqp.lab import ThreadLab, left_within, repeated
+from tests.labconsole_amqp.lab import ThreadLab, left_within
 from tests.labconsole_amqp.synthetic_samples import Tables
 
 pytestmark = pytest.mark.usefixtures("stored_rsa_keys")
@@ -73,7 +74,7 @@ def test_a_rotation_loses_nothing_and_ends_the_old_one(
             return True
         return left_within(_LATE_MS)(run) and (rotate != "client" or bool(signed_before_the_rotation(run).any()))
 
-    outcome = repeated(lambda folder: RotationLab(folder).run(**settings), tmp_path, kept_up)
+    outcome = repeated(lambda number: RotationLab(tmp_path / str(number)).run(**settings), kept_up)
     assert outcome.failure is None, outcome.failure
     assert steps(outcome) == expected
     figures = outcome.figures
@@ -108,7 +109,9 @@ def signed_before_the_rotation(outcome: Outcome[Any]) -> NDArray[np.bool_]:
 
 def revoked(folder: Path, revoke: str) -> Outcome[RevocationParameters]:
     """A drill in which the sender's certificates are revoked."""
-    return repeated(lambda own: RevocationLab(own).run(revoke=revoke, **SHORT), folder, left_within(_LATE_MS))
+    return repeated(
+        lambda number: RevocationLab(folder / str(number)).run(revoke=revoke, **SHORT), left_within(_LATE_MS)
+    )
 
 
 @pytest.mark.parametrize("revoke", ["both", "connection"])

@@ -202,7 +202,7 @@ def test_a_calibration_can_be_stopped() -> None:
 
 def test_slow_and_far_links_are_calibrated_in_time() -> None:
     measured = calibrate(LinkSettings(0.5e6, 0.5e6, delay_ns=300_000_000), 0.5)
-    assert 0.2e6 < measured.rate_up < 0.75e6 and measured.rtt_ns >= 600_000_000
+    assert 0.2e6 < measured.rate_up < 0.55e6 and measured.rtt_ns >= 600_000_000
 
 
 def test_connections_to_a_broker_that_is_not_there_are_closed_and_reported() -> None:
@@ -224,9 +224,9 @@ def test_a_host_without_address_is_named() -> None:
 
 def test_a_calibration_shows_both_rates_and_the_round_trip() -> None:
     measured = calibrate(LinkSettings(1e6, 4e6, delay_ns=20_000_000), 1.0)
-    # On a busy computer, too; the figures themselves are those of amqp_shaped_link.py.
-    assert 0.1e6 < measured.rate_up < 1.5e6
-    assert measured.rate_up < measured.rate_down < 6e6
+    # Upper bounds hold on a busy computer, too; the figures themselves are those of amqp_shaped_link.py.
+    assert 0.1e6 < measured.rate_up < 1.05e6
+    assert measured.rate_up < measured.rate_down < 4.2e6
     assert measured.rtt_ns >= 40_000_000
 
 

@@ -14,7 +14,8 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.protected_message import decode_protected
-from tests.labconsole_amqp.lab import Lab, repeated, run, sent_at_full_speed
+from tests.helpers.repeated_runs import repeated
+from tests.labconsole_amqp.lab import Lab, run, sent_at_full_speed
 from tests.labconsole_amqp.other_clients import replaying
 from tests.labconsole_amqp.run_judgements import all_good, as_drawn, refusals
 
@@ -101,7 +102,7 @@ def test_several_senders_and_receivers_count_their_messages_each(tmp_path: Path)
 
 def test_both_phases_continue_the_numbers(tmp_path: Path) -> None:
     settings = {"test": 3, "envelope": "cose", "numbered": True, "loop": "both", "full_speed": 0.2, "open_loop": 0.4}
-    outcome = repeated(lambda folder: run(folder, **settings, rate=50.0), tmp_path, sent_at_full_speed)
+    outcome = repeated(lambda number: run(tmp_path / str(number), **settings, rate=50.0), sent_at_full_speed)
     assert outcome.failure is None
     assert outcome.figures["failed_verifications"] == outcome.figures["lost"] == 0
     assert outcome.figures["throughput"] > 0

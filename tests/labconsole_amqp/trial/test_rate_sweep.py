@@ -16,7 +16,8 @@ from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.joining import join_samples, load_joined, merged_by_time
 from labconsole_amqp.trial.rate_search import RateSearch
 from labconsole_amqp.trial.sweep_evaluation import Step, highest, sweep_figures, sweep_steps
-from tests.labconsole_amqp.lab import SHAPED, Lab, Outcome, left_within, repeated, run
+from tests.helpers.repeated_runs import repeated
+from tests.labconsole_amqp.lab import SHAPED, Lab, Outcome, left_within, run
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -28,7 +29,7 @@ def test_a_sweep_finds_a_rate_and_every_step_is_stored(tmp_path: Path) -> None:
     settings = {"test": 4, "loop": "sweep", "rate": 5.0, "step": 0.5, "p99_limit": 500.0, **SHAPED, "link_rate": 0.15}
     settings |= {"payload": "small", "senders": 2, "numbered": True}
     # The first step has four messages of each sender; later ones are late where the link is full.
-    outcome = repeated(lambda folder: run(folder, **settings), tmp_path, left_within(100, first=4))
+    outcome = repeated(lambda number: run(tmp_path / str(number), **settings), left_within(100, first=4))
     assert outcome.failure is None, outcome.failure
     figures = outcome.figures
     begun = outcome.events_named("sweep step")

@@ -20,9 +20,10 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.connection_check import check_connection, step
 from labconsole_amqp.wire.envelope import message_number
+from tests.helpers.repeated_runs import repeated
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-from tests.labconsole_amqp.lab import Lab, Outcome, repeated, run, sent_at_full_speed
+from tests.labconsole_amqp.lab import Lab, Outcome, run, sent_at_full_speed
 from tests.labconsole_amqp.link_transfer import send_all, template
 from tests.labconsole_amqp.other_clients import resend
 from tests.labconsole_amqp.run_judgements import refusals
@@ -118,7 +119,7 @@ def test_a_run_with_one_queue_has_no_figures_by_queue(tmp_path: Path) -> None:
 )
 def test_phases_and_sweeps_have_several_queues(loop: dict[str, Any], figures: set[str], tmp_path: Path) -> None:
     settings = {"test": 3, "envelope": "cose", **TWO, **loop}
-    outcome = repeated(lambda folder: run(folder, **settings), tmp_path, sent_at_full_speed)
+    outcome = repeated(lambda number: run(tmp_path / str(number), **settings), sent_at_full_speed)
     assert outcome.failure is None, outcome.failure
     assert outcome.figures["lost"] == outcome.figures["failed_verifications"] == 0
     by_queue = {one.name for one in outcome.evaluation.metrics if "queue" in one.labels}

@@ -32,8 +32,8 @@ def test_a_full_link_bounds_the_run_and_is_called_link_bound(tmp_path: Path, tes
     figures = outcome.figures
     assert 50 < figures["link_use"] < LARGEST_SHARE
     assert outcome.verdicts["the link rate can be as stated"] == "pass"
-    # In a fifth of a second a busy computer passes what it is late with; `test_shaper` has the exact figure.
-    assert 0.2 < figures["link_rate_to_broker"] < 3 and 0.2 < figures["link_rate_from_broker"] < 3
+    # The calibration never shows more than there is, however busy the computer.
+    assert 0.2 < figures["link_rate_to_broker"] < 2.1 and 0.2 < figures["link_rate_from_broker"] < 2.1
     assert "link_round_trip" in figures
     assert "the shaped link is as set" in outcome.verdicts
     (event,) = outcome.events_named("link calibrated")

@@ -24,7 +24,8 @@ from labconsole_amqp.trial import message_table
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.disk_space import disk_needed
 from labconsole_amqp.wire.envelope import message_number
-from tests.labconsole_amqp.lab import Lab, ProcessLab, left_within, repeated
+from tests.helpers.repeated_runs import repeated
+from tests.labconsole_amqp.lab import Lab, ProcessLab, left_within
 from tests.labconsole_amqp.synthetic_samples import (
     MS,
     Tables,
@@ -334,16 +335,14 @@ def test_a_few_seconds_of_soak(lab_type: type[Lab], measured: set[str], tmp_path
     settings |= {"numbered": True, "reconnect": 5.0}
     # Where the computer is so busy that memory is read in few parts of the run, there is no verdict on it.
     outcome = repeated(
-        lambda folder: lab_type(folder, during=read_usage).run(**settings),
-        tmp_path,
+        lambda number: lab_type(tmp_path / str(number), during=read_usage).run(**settings),
         lambda run: left_within(late_ms=60)(run) and STEADY["memory"] in run.verdicts,
     )
     assert outcome.failure is None, outcome.failure
     assert (outcome.figures["sent"], outcome.figures["lost"]) == (200, 0)
     assert outcome.figures["latency_mean"] > 0
     assert (np.diff(outcome.column("sent", "intended_ns")) == 20_000_000).all()
-    share = verdict(outcome.evaluation, "the rate was kept").evidence["share"]
-    assert share > 0.5, "however late a busy computer is"
+    assert outcome.verdicts["the rate was kept"] == "pass"
     assert outcome.verdicts[STEADY["memory"]] == "unknown", "it is too short"
     assert outcome.labelled("memory_drift").keys() == measured
     assert all("the run is too short" in one.not_judged for one in outcome.labelled("memory_drift").values())
@@ -369,18 +368,16 @@ def test_a_soak_that_was_stopped_kept_its_rate_for_the_time_it_ran() -> None:
 
 def test_a_soak_that_is_stopped_is_evaluated_for_the_time_it_ran(tmp_path: Path) -> None:
     def cancel(lab: Lab) -> None:
-        lab.until("received", 400)
+        lab.until("received", 300)
         lab.cancel()
 
     settings = {"test": 1, "loop": "soak", "rate": 200.0, "hours": 1.0, "payload": "small"}
-    outcome = Lab(tmp_path / "run", during=cancel).run(**settings)
+    outcome = repeated(lambda number: Lab(tmp_path / str(number), during=cancel).run(**settings), left_within(60))
     assert outcome.figures["received"] == outcome.figures["sent"] < 3_000
     assert outcome.figures["lost"] == 0, "what was sent has arrived before the receiver stopped"
-    assert outcome.verdicts["all messages arrived"] == "pass"
-    share = verdict(outcome.evaluation, "the rate was kept").evidence["share"]
-    assert share > 0.5, "of an hour it would be a thousandth"
+    assert outcome.verdicts["all messages arrived"] == outcome.verdicts["the rate was kept"] == "pass"
     lines = TRIAL.curves(outcome.parameters, outcome.samples, outcome.samples.events)
-    assert max(one.t_s[-1] for one in lines) < 3_000 / 200
+    assert max(one.t_s[-1] for one in lines) < 3
 
 
 def test_a_soak_whose_sender_is_killed_keeps_what_was_recorded(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from labconsole.store.records import RunDetail
 from labconsole_v2x.live.series import TOO_LATE_EVENT
 from tests.helpers.practice import Bench
+from tests.helpers.repeated_runs import repeated
 from tests.helpers.shared_once import shared_once
 from tests.labconsole_v2x.live.live_lab import run_in_queue
 
@@ -17,15 +20,13 @@ def stored_run(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> P
     """A read-only database with a short run without capture: run 1, of which this computer has sent all CAMs."""
 
     def create(folder: Path) -> None:
-        for attempt in range(3):
-            (folder / str(attempt)).mkdir()
-            bench = Bench(folder / str(attempt), in_threads=True)
-            try:
+        def attempt(number: int) -> RunDetail:
+            (folder / str(number)).mkdir()
+            with closing(Bench(folder / str(number), in_threads=True)) as bench:
                 run = run_in_queue(bench, capture=False)
-            finally:
-                bench.close()
             assert run.row.reason == ""
-            if not any(event.name == TOO_LATE_EVENT for event in run.events):
-                break
+            return run
+
+        repeated(attempt, lambda run: not any(event.name == TOO_LATE_EVENT for event in run.events))
 
     return max(shared_once(tmp_path_factory, "live-stored-run", create).glob("*/runs.db"))

@@ -29,6 +29,7 @@ from labconsole_v2x.stations.capture import ethernet_frame
 from labconsole_v2x.stations.transports import LOOPBACK_ADDRESS, TransportKind, TransportSettings, open_transport
 from tests.helpers import trial_lab
 from tests.helpers.practice import Bench
+from tests.helpers.repeated_runs import repeated
 from tests.helpers.role_threads import RoleThreads
 from tests.helpers.udp_ports import free_udp_port
 
@@ -190,12 +191,15 @@ def is_incomplete(outcome: Outcome) -> bool:
 
 def steady_run(run: Callable[[], Outcome], disturbed: Callable[[Outcome], bool] = is_late) -> Outcome:
     """The outcome of `run`, which is repeated twice at most where a busy computer has disturbed it, as a queue does."""
-    for _ in range(2):
-        outcome = run()
-        if outcome.failure is not None or not disturbed(outcome):
-            return outcome
-        shutil.rmtree(outcome.folder)
-    return run()
+    outcomes: list[Outcome] = []
+
+    def attempt(number: int) -> Outcome:
+        if number:
+            shutil.rmtree(outcomes[-1].folder)
+        outcomes.append(run())
+        return outcomes[-1]
+
+    return repeated(attempt, lambda outcome: outcome.failure is not None or not disturbed(outcome))
 
 
 def run_in_queue(bench: Bench, **settings: Any) -> RunDetail:

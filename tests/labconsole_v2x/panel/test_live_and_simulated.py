@@ -18,6 +18,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
+from tests.helpers.repeated_runs import repeated
 from tests.helpers.shared_once import shared_once
 from tests.helpers.worker_threads import workers_in_threads
 from tests.labconsole_v2x.simulation.stored_simulations import store_simulations
@@ -49,15 +50,19 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def create(folder: Path) -> None:
         (folder / "short.toml").write_text(PROFILE, encoding="utf-8")
-        for attempt in range(3):
-            database = folder / str(attempt) / "runs.db"
+
+        def attempt(number: int) -> Path:
+            database = folder / str(number) / "runs.db"
             database.parent.mkdir()
             with workers_in_threads():
                 assert main(["run", str(folder / "short.toml"), "--db", str(database)]) == 0
+            return database
+
+        def has_latencies(database: Path) -> bool:
             with Reader(database) as reader:
-                if all("latency_mean" in run.metrics for run in reader.runs()):
-                    break
-        store_simulations(database, 2, {SCENARIO: ATTACK})
+                return all("latency_mean" in run.metrics for run in reader.runs())
+
+        store_simulations(repeated(attempt, has_latencies), 2, {SCENARIO: ATTACK})
 
     return max(shared_once(tmp_path_factory, "v2x-twins", create).glob("*/runs.db"))
 
