@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QTemporaryDir
+from PySide6.QtCore import QTemporaryDir, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabBar, QVBoxLayout, QWidget
 
@@ -33,6 +33,8 @@ from labconsole_v2x.panel.station_table import StationTable
 STATIONS, SCENARIO, PACKETS = range(3)
 _MAP_HEIGHT = 390
 _PACKETS_HEIGHT = 440
+_READ_AGAIN_MS = 1000
+"""Until packets of the run in progress are in the database."""
 
 
 def make_live_panel(context: PanelContext) -> LivePanel:
@@ -53,6 +55,10 @@ class LivePanel(TrialPanel):
         self._background = Background(self)
         self._files = QTemporaryDir()
         self._shown_run = 0
+        self._reading_again = QTimer(self)
+        self._reading_again.setSingleShot(True)
+        self._reading_again.setInterval(_READ_AGAIN_MS)
+        self._reading_again.timeout.connect(self._read_packets)
         yield from super().pieces()
         self.monitor.began.connect(self._began)
         self.monitor.drawn.connect(self._draw)
@@ -111,24 +117,39 @@ class LivePanel(TrialPanel):
 
     def load_packets(self) -> None:
         """Read the packets that the newest run has captured until now."""
-        path, run_id = self.context.bridge.queue.store.path, self.monitor.run_id
         self._say_packets(self.tr("Reading the capture"))
+        self._read_packets()
+
+    def _read_packets(self) -> None:
+        path, run_id = self.context.bridge.queue.store.path, self.monitor.run_id
         write = partial(write_run_capture, path, run_id, self.context.trial.kind, Path(self._files.path()))
         self._background.submit(write, self._show_packets, self._say_packets)
 
     def _show_packets(self, found: tuple[int | None, Path | None]) -> None:
         run_id, path = found
+        self._reading_again.stop()
         self.open_run_button.setEnabled(path is not None)
         if path is None or run_id is None:
             self.packets.clear()
-            text = self.tr("Run {0} has no capture: it was switched off in the scenario, or the run did not begin.")
-            none = self.tr("No run of this trial is in the database yet.")
-            self._say_packets(none if run_id is None else text.format(run_id))
+            self._say_packets(self._why_no_packets(run_id))
             return
         text = self.tr("What the receiver of run {0} has read; the run has it as a file, with the root's certificate.")
         self._say_packets(text.format(run_id))
         self._shown_run = run_id
         self.packets.show_capture(path)
+
+    def _why_no_packets(self, run_id: int | None) -> str:
+        if run_id is None:
+            return self.tr("No run of this trial is in the database yet.")
+        if self.monitor.captures(run_id):
+            if self.tabs.currentIndex() == PACKETS:
+                self._reading_again.start()
+            return self.tr("Run {0} has stored no packets yet: they appear here as soon as it has.").format(run_id)
+        text = self.tr(
+            "Run {0} has no packets: the capture was switched off in the scenario, nothing was received, or the run "
+            "did not begin."
+        )
+        return text.format(run_id)
 
     def _say_packets(self, text: str) -> None:
         self.packets_label.setText(text)

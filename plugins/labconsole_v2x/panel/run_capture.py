@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from labconsole.store.reader import Reader
+from labconsole_v2x.stations.capture import ENHANCED_PACKET
 
 CAPTURE_NAME = "capture.pcapng"
 _HEAD = struct.Struct("<2I")
@@ -15,7 +16,7 @@ _HEAD = struct.Struct("<2I")
 def write_run_capture(database: Path, run_id: int | None, kind: str, folder: Path) -> tuple[int | None, Path | None]:
     """Write the capture of a run, or of the newest one of its kind, into `folder`, up to its last whole block.
 
-    Returns the run, None where none has begun, and the file, None where it has kept no capture. Raises StoreError.
+    Returns the run, None where none has begun, and the file, None where no packet is stored. Raises StoreError.
     """
     with Reader(database) as reader:
         if run_id is None:
@@ -27,20 +28,26 @@ def write_run_capture(database: Path, run_id: int | None, kind: str, folder: Pat
         if role is None:
             return run_id, None
         path = folder / f"run-{run_id}-{role}.pcapng"
+        packets = 0
         with path.open("wb") as file:
             rest = b""
             for part in stored.content(role, CAPTURE_NAME):
-                rest = _write_blocks(file, rest + part)
-    return run_id, path
+                rest, more = _write_blocks(file, rest + part)
+                packets += more
+    return run_id, path if packets else None
 
 
-def _write_blocks(file: BinaryIO, octets: bytes) -> bytes:
-    """Write the whole blocks of a pcapng file (little-endian, as this console writes it); returns what is left."""
-    end = 0
+def _write_blocks(file: BinaryIO, octets: bytes) -> tuple[bytes, int]:
+    """Write the whole blocks of a pcapng file (little-endian, as this console writes it).
+
+    Returns what is left, and the number of packets.
+    """
+    end = packets = 0
     while end + _HEAD.size <= len(octets):
-        _, length = _HEAD.unpack_from(octets, end)
+        kind, length = _HEAD.unpack_from(octets, end)
         if end + length > len(octets) or length < 12:
             break
         end += length
+        packets += kind == ENHANCED_PACKET
     file.write(octets[:end])
-    return octets[end:]
+    return octets[end:], packets

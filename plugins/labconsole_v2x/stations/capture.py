@@ -39,7 +39,7 @@ _PCAP = {
 }
 """Magic number -> byte order, and ns of a unit of its times."""
 _BYTE_ORDER = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
-_SECTION, _INTERFACE, _PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 6
+_SECTION, _INTERFACE, _PACKET, _SIMPLE_PACKET, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 _SECTION_MAGIC = b"\x0a\x0d\x0d\x0a"
 _COMMENT, _APPLICATION, _NAME, _RESOLUTION, _OFFSET, _FCS_LENGTH = 1, 4, 2, 9, 14, 13
 """Codes of options; those of section, interface and packet blocks overlap."""
@@ -217,7 +217,7 @@ def _simple_packet(order: str, block: bytes, interfaces: Sequence[_Interface]) -
     return _packet(0, interface.link_type, _packet_octets(block, 4, captured), length, interface.fcs_octets)
 
 
-_PACKET_BLOCKS = {_ENHANCED_PACKET: _enhanced_packet, _PACKET: _obsolete_packet, _SIMPLE_PACKET: _simple_packet}
+_PACKET_BLOCKS = {ENHANCED_PACKET: _enhanced_packet, _PACKET: _obsolete_packet, _SIMPLE_PACKET: _simple_packet}
 
 
 def _described(interfaces: Sequence[_Interface], number: int) -> _Interface:
@@ -328,7 +328,7 @@ def packet_block(time_ns: int, frame: bytes, interface: int = 0, comment: str = 
     """
     fields = struct.pack("<5I", interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(frame), len(frame))
     return _block(
-        _ENHANCED_PACKET, fields + frame + bytes(-len(frame) % 4) + _encoded_options({_COMMENT: comment.encode()})
+        ENHANCED_PACKET, fields + frame + bytes(-len(frame) % 4) + _encoded_options({_COMMENT: comment.encode()})
     )
 
 

@@ -164,8 +164,9 @@ def test_capture_is_written_up_to_its_last_whole_packet() -> None:
     ends = [sum(map(len, blocks[:count])) for count in range(len(blocks) + 1)]
     for size in range(len(blocks[0]), len(whole) + 1):
         file = BytesIO()
-        rest = _write_blocks(file, whole[:size])
-        assert len(file.getvalue()) == max(end for end in ends if end <= size)
+        rest, packets = _write_blocks(file, whole[:size])
+        whole_blocks = [end for end in ends if end <= size]
+        assert (len(file.getvalue()), packets) == (whole_blocks[-1], len(whole_blocks) - 2)
         assert file.getvalue() + rest == whole[:size]
 
 

@@ -45,13 +45,10 @@ def fill(page: LivePanel, **settings: Any) -> None:
     assert page.form.problems == ()
 
 
-def start(qtbot: QtBot, page: LivePanel, **settings: Any) -> None:
-    """Run these parameters by click, until all stations have sent."""
-    fill(page, **settings)
-    qtbot.mouseClick(page.run_bar.run_button, LEFT)
-    qtbot.waitUntil(lambda: len(page.monitor.board.stations) == settings["senders"] + 1)
+def until_all_send(qtbot: QtBot, page: LivePanel, senders: int) -> None:
+    qtbot.waitUntil(lambda: len(page.monitor.board.stations) == senders + 1)
     qtbot.waitUntil(lambda: all(state.sent > 0 for state in page.monitor.board.stations.values()))
-    names = {"Roadside station", *(f"Station {number}" for number in range(1, settings["senders"] + 1))}
+    names = {"Roadside station", *(f"Station {number}" for number in range(1, senders + 1))}
     qtbot.waitUntil(lambda: set(rows(page)) == names)
 
 
@@ -152,20 +149,31 @@ def check_space(qtbot: QtBot, page: LivePanel) -> None:
 def test_run_shows_its_stations_figures_plots_and_packets(
     qtbot: QtBot, page: LivePanel, shown_window: MainWindow
 ) -> None:
-    start(qtbot, page, **LONG)
+    fill(page, **LONG)
+    qtbot.mouseClick(page.run_bar.run_button, LEFT)
+    check_first_packets(qtbot, page)
+    until_all_send(qtbot, page, 3)
     qtbot.waitUntil(lambda: rows(page)["Roadside station"][3] == "3")
     qtbot.waitUntil(lambda: [rows(page)[f"Station {number}"][2:] for number in (1, 2, 3)] == [["1", NO_FIGURE]] * 3)
     check_selection(qtbot, page)
     check_live_figures(qtbot, page)
-    click_tab(qtbot, page, PACKETS)
-    qtbot.waitUntil(lambda: page.packets.octets.octets != b"")
-    assert page.monitor.running, "packets of a run in progress"
-    click_tab(qtbot, page, STATIONS)
     assert cancel(qtbot, page) is RunStatus.CANCELLED
     check_results(page)
     check_packets(qtbot, page)
     qtbot.mouseClick(page.open_run_button, LEFT)
     assert isinstance(shown_window.pages.currentWidget(), RunView)
+
+
+def check_first_packets(qtbot: QtBot, page: LivePanel) -> None:
+    """Whoever opens the packets before any is stored sees them as soon as there are some, without another click."""
+    qtbot.waitUntil(lambda: page.monitor.running)
+    click_tab(qtbot, page, PACKETS)
+    sentence = f"Run {page.monitor.run_id} has stored no packets yet: they appear here as soon as it has."
+    packets = page.packets.octets
+    qtbot.waitUntil(lambda: page.packets_label.text() == sentence or packets.octets != b"")
+    qtbot.waitUntil(lambda: packets.octets != b"")
+    assert page.monitor.running, "packets of a run in progress"
+    click_tab(qtbot, page, STATIONS)
 
 
 def check_selection(qtbot: QtBot, page: LivePanel) -> None:
@@ -304,6 +312,9 @@ def test_run_without_capture_has_no_packets_and_says_so(qtbot: QtBot, page: Live
     run_id = page.monitor.run_id
     assert page.glance.verified[0].text() == "Received, not verified"
     click_tab(qtbot, page, PACKETS)
-    sentence = f"Run {run_id} has no capture: it was switched off in the scenario, or the run did not begin."
+    sentence = (
+        f"Run {run_id} has no packets: the capture was switched off in the scenario, nothing was received, or the run "
+        "did not begin."
+    )
     qtbot.waitUntil(lambda: page.packets_label.text() == sentence)
     assert page.packets.notice.isVisible() and not page.open_run_button.isEnabled()
