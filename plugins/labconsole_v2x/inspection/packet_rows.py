@@ -154,16 +154,18 @@ class PacketTable:
     def ordered(self, indices: Indices, key: str, *, descending: bool = False) -> Indices:
         """Return these packets sorted by one of `SORT_KEYS`; equal ones keep their order."""
         if key == "verdict":
-            values = np.array([_ORDER[verdict] for _, verdict in self._findings], int)[self._rows["finding"]]
+            values = _ranks([_ORDER[verdict] for _, verdict in self._findings])[self._rows["finding"]]
         elif key in self._texts:
             texts = self._texts[key]
             ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
-            places = np.array([ranks[text] for text in texts], int)
+            places = _ranks([ranks[text] for text in texts])
             values = places[self._rows["finding" if key == "reason" else key]]
         else:
             values = self._rows[key].astype(int)
         chosen = values[indices]
-        return indices[np.argsort(-chosen if descending else chosen, kind="stable")]
+        if descending:
+            chosen = chosen.max(initial=0) - chosen
+        return indices[np.argsort(chosen, kind="stable")]
 
     @cached_property
     def _texts(self) -> dict[str, list[str]]:
@@ -182,6 +184,11 @@ class PacketTable:
 def finding_filter(verdict: str, reason: str) -> str:
     """Return the filter for the packets of a finding."""
     return " ".join('="{}"'.format(text.replace('"', '""')) for text in (verdict, reason))
+
+
+def _ranks(values: Sequence[int]) -> NDArray[np.integer[Any]]:
+    """Numbers from 0 on in the smallest type that holds them: NumPy sorts 16 bits in a tenth of the time."""
+    return np.array(values, np.min_scalar_type(max(values, default=0)))
 
 
 def _address(text: str | None) -> Address | None:

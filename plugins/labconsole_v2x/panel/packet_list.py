@@ -41,6 +41,8 @@ class _PacketModel(QAbstractTableModel):
         self.order: Indices = np.arange(0)
         self._found = self.order
         self._sorted_by: tuple[str, bool] | None = None
+        self._painted: tuple[int, PacketRow] | None = None
+        """Place and row of the packet whose cells were read last: Qt reads the cells of a row one after the other."""
 
     def show_table(self, table: PacketTable, text: str) -> None:
         """Show those packets of a table that a filter finds, in the order chosen before."""
@@ -59,7 +61,7 @@ class _PacketModel(QAbstractTableModel):
         self.endResetModel()
 
     def _arrange(self) -> None:
-        self.order = self._found
+        self.order, self._painted = self._found, None
         if self._sorted_by is not None:
             key, descending = self._sorted_by
             self.order = self.table.ordered(self._found, key, descending=descending)
@@ -85,7 +87,12 @@ class _PacketModel(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Text, tooltip, colour and alignment of a cell."""
         value = self._values[index.column()].get(role) if index.isValid() else None
-        return None if value is None else value(self.table.row(int(self.order[index.row()])))
+        if value is None:
+            return None
+        place = index.row()
+        if self._painted is None or self._painted[0] != place:
+            self._painted = place, self.table.row(int(self.order[place]))
+        return value(self._painted[1])
 
 
 class PacketList(DataTable):
