@@ -16,7 +16,7 @@ from labconsole_ui.plots.axes import LogScale, PercentileScale, axis_unit
 from labconsole_ui.plots.bar_plot import BAR_MIDDLE, Bar, BarPlot
 from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve, TimePlot
 from labconsole_ui.plots.downsampling import CurveData
-from labconsole_ui.plots.plot_card import MIN_CANVAS_HEIGHT
+from labconsole_ui.plots.plot_card import MIN_CANVAS_HEIGHT, MIN_HEIGHT
 from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.theme.theme import FontRole, Theme, ThemeMode
 
@@ -185,6 +185,25 @@ def test_a_hidden_plot_does_no_work_until_it_is_shown(plot: TimePlot, qtbot: QtB
     assert drawn(plot, 0)[0][-1] == pytest.approx(100.0, abs=0.2)
     plot.show()
     qtbot.waitUntil(lambda: drawn(plot, 0)[0][-1] == pytest.approx(7.0))
+
+
+def test_a_plot_that_is_scrolled_out_of_view_does_no_work_until_it_comes_into_view(qtbot: QtBot, theme: Theme) -> None:
+    grid = PlotGrid()
+    qtbot.addWidget(grid)
+    plots = [TimePlot(str(number), "B", theme, empty_text="") for number in range(6)]
+    for plot in plots:
+        grid.add(plot.title, plot)
+        plot.set_curves(plot_curves(1.0))
+    grid.resize(420, 2 * MIN_HEIGHT + 30)
+    grid.show()
+    in_view = lambda: [plot._canvas is not None for plot in plots]  # noqa: E731
+    qtbot.waitUntil(lambda: in_view()[:2] == [True, True])
+    qtbot.wait(20)
+    assert not any(in_view()[3:])
+    grid.verticalScrollBar().setValue(grid.verticalScrollBar().maximum())
+    qtbot.waitUntil(lambda: in_view()[-1])
+    assert len(drawn(plots[-1], 0)[0]) == len(plot_curves(1.0)[0].x)
+    assert not plots[3].image().isNull() and in_view()[3], "its picture can be had at any time"
 
 
 def test_the_image_has_the_curves_and_follows_the_theme(

@@ -35,6 +35,9 @@ class Legend(QWidget):
 
     def set_titles(self, titles: Sequence[str], hidden: set[str], colours: Mapping[str, int]) -> None:
         """Show these curves in the colours of these indices; those in `hidden` are switched off."""
+        wanted = [(title, title not in hidden) for title in titles]
+        if self._colours == colours and [(title, each.isChecked()) for title, each in self._buttons.items()] == wanted:
+            return  # as each time that a live plot gets newer values
         self._colours = dict(colours)
         if list(self._buttons) != list(titles):
             for button in self._buttons.values():

@@ -16,7 +16,6 @@ from PySide6.QtGui import (
     QPen,
     QPixmap,
     QResizeEvent,
-    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -49,7 +48,8 @@ NARROW = 300
 class PlotCard(QFrame):
     """A plot with title and legend. Subclasses draw on `canvas` in `redraw`, once for many changes.
 
-    The canvas is created with the first curves: it takes 25 ms, and a panel shows a dozen plots before its first run.
+    A plot in a hidden tab, or scrolled out of view, costs nothing: it is drawn once it comes into view. Its canvas,
+    which takes 25 ms, is created when it is first drawn.
     """
 
     legend_beneath = False
@@ -60,6 +60,8 @@ class PlotCard(QFrame):
         self._theme = theme
         self._legend_shared = False
         self._canvas: Canvas | None = None
+        self._stale = False
+        """Whether it is to be drawn once it comes into view."""
         self.setProperty("card", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumHeight(MIN_HEIGHT)
@@ -141,16 +143,18 @@ class PlotCard(QFrame):
     def show_empty(self, empty: bool) -> None:
         """Show the text for an empty plot, or the plot."""
         self._empty.setVisible(empty)
-        if not empty or self._canvas is not None:
-            self.canvas.getPlotItem().setVisible(not empty)
+        if self._canvas is not None:
+            self._canvas.getPlotItem().setVisible(not empty)
 
     def schedule(self) -> None:
-        """Draw once in the next turn of the event loop, however much changes until then."""
-        if self.isVisible():
+        """Draw once, however much changes: in the next turn of the event loop in which the plot is in view."""
+        self._stale = True
+        if not self.visibleRegion().isEmpty():
             self._due.start()
 
     def _redraw_canvas(self) -> None:
-        if self._canvas is not None:
+        self._stale = False
+        if self._canvas is not None or self._empty.isHidden():
             self.redraw()
 
     # Export
@@ -234,19 +238,16 @@ class PlotCard(QFrame):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The card, with a ring while it has the keyboard."""
+        """The card, with a ring while it has the keyboard; what changed out of view is drawn in the next turn."""
         super().paintEvent(event)
+        if self._stale:
+            self._due.start()
         if self.hasFocus():
             painter = QPainter(self)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(self._theme.colour("link"), 2))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS + 2, RADIUS + 2)
             painter.end()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Draw what changed while the plot was hidden."""
-        super().showEvent(event)
-        self.schedule()
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Stop drawing while the plot is hidden."""
