@@ -349,7 +349,8 @@ def test_a_few_seconds_of_soak(lab_type: type[Lab], measured: set[str], tmp_path
     live = outcome.frame.channels["latency"]
     assert (live.count, outcome.frame.total) == (200, 200)
     assert live.minimum == pytest.approx(outcome.figures["latency_min"] * MS)
-    taken = sum(file.stat().st_size for file in outcome.folder.glob("*.spool"))
+    # Without the readings of processes, of which this run has 25 times as many as others.
+    taken = sum(file.stat().st_size for file in outcome.folder.glob("*.spool") if file.stem != "usage")
     needed = disk_needed(outcome.parameters)
     assert 0.3 * needed.during_run < taken < needed.during_run
 
