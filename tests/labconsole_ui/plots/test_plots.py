@@ -115,6 +115,7 @@ def test_where_plots_do_not_fit_they_are_scrolled_rather_than_squeezed(qtbot: Qt
         plot.redraw()
         plot.canvas.grab()
         assert plot.canvas.height() >= MIN_CANVAS_HEIGHT
+        assert plot.rect().contains(plot._area.geometry()), "nothing is cut at its lower edge"
         _, _, texts = plot.canvas.getAxis("left").picture
         places = sorted(rectangle.center().y() for rectangle, _, _ in texts)
         digits = QFontMetricsF(theme.font(FontRole.CAPTION)).capHeight()

@@ -66,7 +66,8 @@ class PlotCard(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumHeight(MIN_HEIGHT)
         self._area = QWidget(self)
-        self._area.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        # Not ignored in its height: a card whose title needs two lines would not become higher.
+        self._area.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         self._area.setMinimumHeight(MIN_CANVAS_HEIGHT)
         self.legend = Legend(theme, self)
         self._title = plain_label("", self)
