@@ -210,6 +210,9 @@ class Refiller:
         claimed = self._store.claim(self._kind, self._wrappers.serials, count)
         self._reports.count(KEYS_CLAIMED_CHANNEL.name, len(claimed))
         self._claimed.extend(claimed)
+        if claimed:
+            with self._came:
+                self._dry = False  # at once: who asks while they are unwrapped waits for them
         return bool(claimed)
 
     def _unwrap(self, session: SigningSession, claimed: ClaimedKey, origin: KeyOrigin) -> LoadedKey | None:

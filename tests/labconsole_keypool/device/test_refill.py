@@ -164,6 +164,17 @@ def test_keys_that_are_added_while_it_runs_are_found(token: Token, store: KeySto
         assert [engine.process(0, digest(number)).source for number in range(2, 6)] == [C, C, C, D]
 
 
+def test_keys_that_are_added_to_an_empty_store_are_waited_for_while_they_are_unwrapped(
+    token: Token, store: KeyStore, reports: RecordedReports
+) -> None:
+    with signing_engine(token, store, reports, low_water=2, device=slow_to_unwrap()) as engine:
+        engine.start_refill()
+        assert engine.process(0, digest(1)).source is D
+        fill(token, store, 3)
+        until(lambda: reports.counts["keys_loaded"] >= 1)
+        assert [engine.process(0, digest(number)).source for number in range(2, 5)] == [C, C, C]
+
+
 def test_threads_wait_for_keys_that_are_on_their_way(token: Token, store: KeyStore, reports: RecordedReports) -> None:
     fill(token, store, 8)
     sources: list[KeyOrigin] = []
