@@ -212,7 +212,7 @@ class Refiller:
         self._claimed.extend(claimed)
         if claimed:
             with self._came:
-                self._dry = False  # at once: who asks while they are unwrapped waits for them
+                self._dry = False  # at once: requests wait for keys that are being unwrapped
         return bool(claimed)
 
     def _unwrap(self, session: SigningSession, claimed: ClaimedKey, origin: KeyOrigin) -> LoadedKey | None:

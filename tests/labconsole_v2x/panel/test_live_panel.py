@@ -17,6 +17,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.views.run.run_view import RunView
+from labconsole_v2x.live.series import SENT_CHANNEL
 from labconsole_v2x.panel.live_panel import PACKETS, SCENARIO, STATIONS, LivePanel
 from tests.labconsole_v2x.live.live_lab import own_transport
 from tests.labconsole_v2x.panel.page_facts import facts
@@ -100,6 +101,14 @@ def sent(page: LivePanel, number: int) -> int:
     return page.monitor.board.stations[number].sent
 
 
+def rate_sent(page: LivePanel) -> float:
+    """What all stations send a second, now; NaN until that is known."""
+    live = page.monitor.live
+    if live is None or live.latest is None or SENT_CHANNEL.name not in live.latest.channels:
+        return float("nan")
+    return live.figures(SENT_CHANNEL.name).rate or float("nan")
+
+
 def further(qtbot: QtBot, page: LivePanel, number: int, count: int) -> None:
     """Wait until a station has sent so many more."""
     wanted = sent(page, number) + count
@@ -171,7 +180,7 @@ def test_run_shows_its_stations_figures_plots_and_packets(
 
 
 def check_first_packets(qtbot: QtBot, page: LivePanel) -> None:
-    """Whoever opens the packets before any is stored sees them as soon as there are some, without another click."""
+    """Packets whose tab is opened before any is stored are shown as soon as there are some, without another click."""
     qtbot.waitUntil(lambda: page.monitor.running)
     click_tab(qtbot, page, PACKETS)
     sentence = f"Run {page.monitor.run_id} has stored no packets yet: they appear here as soon as it has."
@@ -234,7 +243,7 @@ def check_results(page: LivePanel) -> None:
     assert page.monitor.glance().uncertainty_ms == 0.25, "as of a run over several hosts"
     page.monitor._results = stored
     assert card.loss[2].text() == f"of all messages of run {run_id}"
-    assert 20 < number(card.verified[1]) < 66, "60, and fewer on a busy computer"
+    assert number(card.verified[1]) == pytest.approx(60, rel=0.2)
     assert not page.stations.stop_button.isEnabled() and not page.stations.start_button.isEnabled()
     assert set(rows(page)) == {"Roadside station", "Station 1", "Station 2", "Station 3"}, "as they were at its end"
     assert page.plots.plots["rates"].curves()
@@ -255,14 +264,11 @@ def check_packets(qtbot: QtBot, page: LivePanel) -> None:
 
 @pytest.mark.usefixtures("worker_threads")
 def test_many_receivers_have_the_figures_of_one_unit_and_are_stopped_and_started(qtbot: QtBot, page: LivePanel) -> None:
-    """Three stations that all receive, at 20 Hz: each hears two others, 40 messages a second.
-
-    All together hear 120; a busy computer sends fewer.
-    """
+    """Three stations that all receive, at 20 Hz: each hears two others, two thirds of what all send."""
     fill(page, senders=3, receivers="all", rate=20.0, warm_up=1.0, duration=600.0, capture=False)
     qtbot.mouseClick(page.run_bar.run_button, LEFT)
     card = page.glance
-    qtbot.waitUntil(lambda: 15 < number(card.verified[1]) < 45)
+    qtbot.waitUntil(lambda: number(card.verified[1]) == pytest.approx(rate_sent(page) * 2 / 3, rel=0.1))
     assert card.verified[2].text() == "messages a second and station, now"
     assert number(card.serves[1]) == pytest.approx(number(card.verified[1]) / 10, abs=0.6)
     qtbot.waitUntil(lambda: set(rows(page)) == {f"Station {number}" for number in range(1, 4)})
@@ -275,7 +281,10 @@ def test_many_receivers_have_the_figures_of_one_unit_and_are_stopped_and_started
     assert rows(page)["Station 3"][0] == "finished", "no run is in progress"
     run_id = page.monitor.run_id
     assert card.verified[2].text() == f"messages a second and station, mean of run {run_id}"
-    assert 10 < number(card.verified[1]) < 45
+    with Reader(page.context.bridge.queue.store.path) as reader:
+        stored = reader.run(run_id or 0).row.metrics
+    assert number(card.verified[1]) == pytest.approx(stored["accept_rate"].value / 3, rel=0.02)
+    assert stored["accept_rate"].samples > 0.7 * stored["packet_loss"].samples, "of two receptions a message"
 
 
 def check_stop_and_start(qtbot: QtBot, page: LivePanel) -> None:
