@@ -72,7 +72,7 @@ def test_a_test_of_the_source_over_three_hosts(
     assert metrics["failed_verifications"] == 0 and metrics["hosts"] == 3
     assert main(["show", "1", "--db", str(database)]) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"latency_p50 +-?[\d.]+ ± [\d.]+ +[mµ]s", shown) and "\n± is how uncertain" in shown
+    assert re.search(r"latency_p50 +-?[\d.,]+ ± [\d.,]+ +[mµ]s", shown) and "\n± is how uncertain" in shown
     # Each clock is another one: an hour of difference would show, and so would a wrong sign.
     assert -metrics["clock_uncertainty"] / 1000 < metrics["latency_min"] < metrics["latency_p50"] < 1000
     assert {role.name: role.host for role in run.roles} == {

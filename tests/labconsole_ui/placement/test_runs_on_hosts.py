@@ -154,7 +154,7 @@ def test_test_2_over_three_hosts_from_placing_to_report(
     figures = rows(view, "metrics")
     assert any(line.startswith("Clock offset, uncertainty") for line in figures)
     latency = [line for line in figures if line.startswith("Latency")]
-    assert latency and all(re.search(r" -?[\d.]+ ± [\d.]+ [mµn]?s ", line) for line in latency)
+    assert latency and all(re.search(r" -?[\d.,]+ ± [\d.,]+ [mµn]?s ", line) for line in latency)
     # On a busy computer the clocks are known to some milliseconds: the smallest latency may be negative within that.
     assert -metrics["clock_uncertainty"] / 1000 < metrics["latency_min"]
     events = "\n".join(rows(view, "events"))

@@ -72,7 +72,7 @@ def end(qtbot: QtBot, page: LivePanel) -> RunStatus | None:
 def number(label: QLabel) -> float:
     """The figure that is shown; NaN where there is none."""
     text = label.text()
-    return float("nan") if text == NO_FIGURE else float(text.strip("<% "))
+    return float("nan") if text == NO_FIGURE else float(text.strip("<% ").replace(",", ""))
 
 
 def click_tab(qtbot: QtBot, page: LivePanel, tab: int) -> None:
