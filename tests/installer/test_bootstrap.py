@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -148,9 +149,21 @@ class TestASecondStart:
         parallel = ["--numprocesses=auto", "--dist=worksteal"]
         assert done.stdout.split()[1:] == ["-m", "pytest", *parallel, "-k", "x", "offscreen", str(finished_checkout)]
 
+    def test_an_environment_to_be_made_is_left_to_a_faster_python(self, finished_checkout: Path) -> None:
+        (finished_checkout / ".venv" / "labconsole-state.json").write_text('"installing"')
+        measuring = finished_checkout / "installer" / "fastest_python.py"
+        measuring.write_text(re.sub("ROUNDS = .", "ROUNDS = 1", measuring.read_text()))  # the installed ones, too
+        faster = finished_checkout / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        faster.write_text('#!/bin/sh\n[ "$1" = -I ] && echo 0.000001 || { echo "$0" "$@"; exit 7; }\n')
+        faster.chmod(0o755)
+        script = finished_checkout / "installer" / "bootstrap.py"
+        done = start(script, "run", "--", "runs", PATH=f"{faster.parent}{os.pathsep}{os.environ['PATH']}")
+        assert (done.returncode, done.stdout) == (7, f"{faster} {script} run -- runs\n")
+        assert done.stderr.startswith(f"labconsole: using {faster}, which is ")
+
     def test_it_imports_nothing_that_installs_or_asks_the_network(self, finished_checkout: Path) -> None:
         done = start(finished_checkout / "installer" / "bootstrap.py", "test", PYTHONPROFILEIMPORTTIME="1")
         assert done.returncode == 7
         imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
         assert "environment" in imported
-        assert not imported & {"venv", "ensurepip", "pip", "ssl", "urllib.request", "kryoptic_build"}
+        assert not imported & {"fastest_python", "venv", "ensurepip", "pip", "ssl", "urllib.request", "kryoptic_build"}
