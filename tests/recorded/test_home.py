@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import tarfile
 from collections.abc import Callable
 from contextlib import closing
 from hashlib import sha256
@@ -23,6 +22,7 @@ from labconsole.cli.main import main
 from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import Store
+from tests.helpers.recorded_home import unpack_home
 from tests.helpers.shared_once import shared_once
 
 HERE = Path(__file__).parent
@@ -36,11 +36,7 @@ Console = Callable[..., str]
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive's folder, which tests copy."""
 
-    def unpack(folder: Path) -> None:
-        with tarfile.open(HERE / "home-0.1.0.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
-
-    return shared_once(tmp_path_factory, "home-0.1.0", unpack)
+    return shared_once(tmp_path_factory, "home-0.1.0", unpack_home)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from labconsole_ui.runtime.settings import FILE_NAME, WindowState
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import Theme
 from tests.helpers.pages import opened_trial
+from tests.helpers.recorded_home import unpack_home
 from tests.labconsole_ui.conftest import KIND
 
 
@@ -50,8 +50,7 @@ def test_broken_settings_file_is_ignored(tmp_path: Path, content: bytes) -> None
 def test_settings_of_version_0_1_0_are_applied(
     open_window: Callable[[Services], MainWindow], bridge: QueueBridge, theme: Theme, home: Path
 ) -> None:
-    with tarfile.open(Path(__file__).parents[2] / "recorded" / "home-0.1.0.tar.xz") as archive:
-        archive.extractall(home, filter="data")
+    unpack_home(home)
     state = WindowState(home / "home" / FILE_NAME)
     window = open_window(Services(home / "runs.db", Plugins.discover(), bridge, theme, state))
     assert opened_trial(window, KIND).form.values()["count"] == 777
