@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QEvent, QItemSelection, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QAction, QColor, QFont, QGuiApplication, QIcon, QKeySequence, QResizeEvent, QShowEvent
@@ -55,6 +55,9 @@ class Field(Generic[R]):
 
 class RecordModel(QAbstractTableModel, Generic[R]):
     """Records as rows, sorted and filtered here: proxies in Python cost 100 ms at 2,000 records."""
+
+    cell_flags: ClassVar = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+    """Of each cell: Qt asks for them at each painting, and one `|` in Python takes 2 µs."""
 
     def __init__(self, fields: Sequence[Field[R]], theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -161,10 +164,11 @@ class RecordModel(QAbstractTableModel, Generic[R]):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Cells of editable columns can be edited."""
-        flags = super().flags(index)
-        if index.isValid() and self._fields[index.column()].edit is not None:
-            flags |= Qt.ItemFlag.ItemIsEditable
-        return flags
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        if self._fields[index.column()].edit is not None:
+            return self.cell_flags | Qt.ItemFlag.ItemIsEditable
+        return self.cell_flags
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """Hand an edited text to the field's `edit`; the new text shows once the records are set again."""

@@ -128,7 +128,9 @@ class HistoryView(QWidget):
 
     def _follow_queue(self) -> None:
         """Show at once what the queue knows of the runs shown, then read them again."""
-        if not self._editing:
+        if self._editing:
+            self.model.discard_cells()
+        else:
             self.model.repaint()
         self.refresh()
 

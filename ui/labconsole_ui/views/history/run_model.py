@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
 from PySide6.QtWidgets import QWidget
@@ -30,7 +30,12 @@ Line = RunRow | CampaignHead
 
 
 class RunModel(RecordModel[RunRow]):
-    """Runs as rows. Grouped, a campaign is at the place of its first run; within it the order is the same."""
+    """Runs as rows. Grouped, a campaign is at the place of its first run; within it the order is the same.
+
+    Every line can be dragged out.
+    """
+
+    cell_flags: ClassVar = RecordModel.cell_flags | Qt.ItemFlag.ItemIsDragEnabled
 
     def __init__(
         self, fields: Sequence[Field[RunRow]], heads: Sequence[Field[CampaignHead]], theme: Theme, parent: QWidget
@@ -40,6 +45,8 @@ class RunModel(RecordModel[RunRow]):
         self._lines: list[Line] = []
         self._folded: set[int] = set()
         self._grouped = False
+        self._kept: dict[tuple[int, int, int], Any] = {}
+        """Values of cells by run, column and role: to create them takes most of the time of a painting."""
 
     @property
     def grouped(self) -> bool:
@@ -48,8 +55,23 @@ class RunModel(RecordModel[RunRow]):
 
     def set_columns(self, fields: Sequence[Field[RunRow]], heads: Sequence[Field[CampaignHead]]) -> None:
         """Show other columns: `fields` of runs, and as many `heads` of campaigns."""
+        self.discard_cells()
         self._head_answers = [cell_values_by_role(field, self._theme) for field in heads]
         self.set_fields(fields)
+
+    def set_records(self, records: Iterable[RunRow], accepts: Callable[[RunRow], bool] | None = None) -> None:
+        """Show these runs, or those of them that `accepts`."""
+        self.discard_cells()
+        super().set_records(records, accepts)
+
+    def repaint(self) -> None:
+        """Let the views read all cells again, which are created again."""
+        self.discard_cells()
+        super().repaint()
+
+    def discard_cells(self) -> None:
+        """Create each cell again when it is painted next; `repaint` would close an editor."""
+        self._kept.clear()
 
     def set_grouped(self, grouped: bool) -> None:
         """Show heads of campaigns, or runs only."""
@@ -90,19 +112,21 @@ class RunModel(RecordModel[RunRow]):
         if isinstance(line, CampaignHead):
             if role == Qt.ItemDataRole.BackgroundRole:
                 return self._theme.colour("sunken")
-            answer: Any = self._head_answers[index.column()].get(role)
-        else:
-            answer = self._cell_values[index.column()].get(role)
-        return None if answer is None else answer(line)
+            head_answer = self._head_answers[index.column()].get(role)
+            return None if head_answer is None else head_answer(line)
+        column = index.column()
+        if (answer := self._cell_values[column].get(role)) is None:
+            return None
+        cell = (line.id, column, role)
+        if cell not in self._kept:
+            self._kept[cell] = answer(line)
+        return self._kept[cell]
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """Every line can be dragged out; of a head nothing can be edited."""
-        flags = super().flags(index)
-        if index.isValid():
-            flags |= Qt.ItemFlag.ItemIsDragEnabled
-            if isinstance(self._lines[index.row()], CampaignHead):
-                flags &= ~Qt.ItemFlag.ItemIsEditable
-        return flags
+        """Of a head nothing can be edited."""
+        if index.isValid() and isinstance(self._lines[index.row()], CampaignHead):
+            return self.cell_flags
+        return super().flags(index)
 
     def mimeTypes(self) -> list[str]:  # noqa: N802 - Qt names it
         """Lines are dragged as runs."""
