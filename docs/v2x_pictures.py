@@ -90,13 +90,13 @@ def take_use_cases(camera: Camera, window: MainWindow) -> None:
 
 def take_inspection(camera: Camera, window: MainWindow, folder: Path) -> None:
     """The capture of the newest run, of which some packets are spoiled, with its verdicts."""
-    run_id, capture = write_run_capture(window.services.bridge.queue.store.path, None, KIND, folder)
-    assert capture is not None and run_id is not None
+    capture = write_run_capture(window.services.bridge.queue.store.path, None, KIND, folder)
+    assert capture.path is not None and capture.run_id is not None
     road, root = folder / "road.pcapng", folder / "root.oer"
     with window.services.reader() as reader:
-        root.write_bytes(reader.artefact(run_id, "root.oer"))
+        root.write_bytes(reader.artefact(capture.run_id, "root.oer"))
     blocks = [capture_header(("road",))]
-    for number, packet in enumerate(read_capture(capture), 1):
+    for number, packet in enumerate(read_capture(capture.path), 1):
         octets = packet.octets if number % SPOILED else packet.octets[:-1] + bytes((packet.octets[-1] ^ 1,))
         blocks.append(packet_block(packet.time_ns, octets))
     road.write_bytes(b"".join(blocks))

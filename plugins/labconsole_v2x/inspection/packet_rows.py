@@ -164,7 +164,7 @@ class PacketTable:
             values = self._rows[key].astype(int)
         chosen = values[indices]
         if descending:
-            chosen = chosen.max(initial=0) - chosen
+            chosen = ~chosen  # reverses signed and unsigned ones without an overflow
         return indices[np.argsort(chosen, kind="stable")]
 
     @cached_property

@@ -97,10 +97,6 @@ class LiveMonitor(QObject):
         self.board.switch(number, on=on)
         self.drawn.emit()
 
-    def captures(self, run_id: int) -> bool:
-        """Whether this run is in progress, and keeps a capture."""
-        return self.running and run_id == self.run_id and (self._parameters is None or self._parameters.capture)
-
     def glance(self) -> Glance:
         """The figures of this moment; those of the whole run once they are known."""
         parameters = self._parameters or LiveParameters()

@@ -11,8 +11,10 @@ from PySide6.QtCore import QTemporaryDir, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabBar, QVBoxLayout, QWidget
 
+from labconsole.engine.queue import QueueState
 from labconsole.errors import UserError
 from labconsole.model.trial import Parameters
+from labconsole.store.records import RunStatus
 from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.runtime.background import Background
@@ -26,7 +28,7 @@ from labconsole_v2x.panel.live_monitor import LiveMonitor
 from labconsole_v2x.panel.live_plots import LivePlots
 from labconsole_v2x.panel.packet_list import PacketList
 from labconsole_v2x.panel.packet_view import PacketView
-from labconsole_v2x.panel.run_capture import write_run_capture
+from labconsole_v2x.panel.run_capture import RunCapture, write_run_capture
 from labconsole_v2x.panel.station_map import StationMap
 from labconsole_v2x.panel.station_table import StationTable
 
@@ -54,15 +56,18 @@ class LivePanel(TrialPanel):
         self.monitor = LiveMonitor(self.context, self)
         self._background = Background(self)
         self._files = QTemporaryDir()
-        self._shown_run = 0
+        self._read_run: int | None = None
+        """The run whose packets are shown or awaited."""
         self._reading_again = QTimer(self)
         self._reading_again.setSingleShot(True)
         self._reading_again.setInterval(_READ_AGAIN_MS)
         self._reading_again.timeout.connect(self._read_packets)
+        self.context.bridge.items_changed.connect(self._follow_queue)
+        self.context.bridge.finished.connect(self._finished)
         yield from super().pieces()
         self.monitor.began.connect(self._began)
         self.monitor.drawn.connect(self._draw)
-        self.monitor.ended.connect(lambda _run_id: self._run_ended())
+        self.monitor.ended.connect(lambda _run_id: self.stations.allow(running=False))
         self.monitor.benchmarked.connect(self._form_validated)
         self.monitor.benchmarked.connect(self._draw)
         self.run_bar.problem_clicked.connect(lambda: self.tabs.setCurrentIndex(SCENARIO))
@@ -102,11 +107,6 @@ class LivePanel(TrialPanel):
         if monitor.live is not None and monitor.running:
             self.plots.draw(monitor.live, monitor.board, glance.loss)
 
-    def _run_ended(self) -> None:
-        self.stations.allow(running=False)
-        if self.tabs.currentIndex() == PACKETS:
-            self.load_packets()
-
     def _switch(self, number: int, on: bool) -> None:
         try:
             self.monitor.switch(number, on=on)
@@ -120,36 +120,66 @@ class LivePanel(TrialPanel):
         self._say_packets(self.tr("Reading the capture"))
         self._read_packets()
 
-    def _read_packets(self) -> None:
-        path, run_id = self.context.bridge.queue.store.path, self.monitor.run_id
-        write = partial(write_run_capture, path, run_id, self.context.trial.kind, Path(self._files.path()))
-        self._background.submit(write, self._show_packets, self._say_packets)
+    def _newest_run(self) -> int | None:
+        """The newest run of this trial in the queue; None: the database knows it."""
+        items = (item for item in self.context.bridge.queue.items if item.kind == self.context.trial.kind)
+        return max((item.run_id for item in items if item.state is not QueueState.WAITING), default=None)
 
-    def _show_packets(self, found: tuple[int | None, Path | None]) -> None:
-        run_id, path = found
+    def _follow_queue(self) -> None:
+        """Turn to the packets of a run that has just begun, whether or not it sends live values."""
+        if self._shows_packets and self._newest_run() not in (None, self._read_run):
+            self.load_packets()
+
+    def _finished(self, run_id: int, _status: RunStatus) -> None:
+        if self._shows_packets and run_id == self._read_run:
+            self.load_packets()
+
+    @property
+    def _shows_packets(self) -> bool:
+        return self.building.complete and self.tabs.currentIndex() == PACKETS
+
+    def _read_packets(self) -> None:
+        if not self._shows_packets:
+            return
+        self._read_run = self._newest_run()
+        path, folder = self.context.bridge.queue.store.path, Path(self._files.path())
+        write = partial(write_run_capture, path, self._read_run, self.context.trial.kind, folder)
+        self._background.submit(write, self._show_packets, self._say_unreadable)
+
+    def _say_unreadable(self, sentence: str) -> None:
+        """Say why the packets could not be read, and try again: the disk may be busy."""
+        self._say_packets(sentence)
+        self._reading_again.start()
+
+    def _show_packets(self, capture: RunCapture) -> None:
         self._reading_again.stop()
-        self.open_run_button.setEnabled(path is not None)
-        if path is None or run_id is None:
+        self._read_run = capture.run_id
+        self.open_run_button.setEnabled(capture.path is not None)
+        if capture.path is None:
             self.packets.clear()
-            self._say_packets(self._why_no_packets(run_id))
+            self._say_packets(self._why_no_packets(capture))
+            if capture.awaited:
+                self._reading_again.start()
             return
         text = self.tr("What the receiver of run {0} has read; the run has it as a file, with the root's certificate.")
-        self._say_packets(text.format(run_id))
-        self._shown_run = run_id
-        self.packets.show_capture(path)
+        self._say_packets(text.format(capture.run_id))
+        self.packets.show_capture(capture.path)
 
-    def _why_no_packets(self, run_id: int | None) -> str:
-        if run_id is None:
+    def _why_no_packets(self, capture: RunCapture) -> str:
+        if capture.run_id is None:
             return self.tr("No run of this trial is in the database yet.")
-        if self.monitor.captures(run_id):
-            if self.tabs.currentIndex() == PACKETS:
-                self._reading_again.start()
-            return self.tr("Run {0} has stored no packets yet: they appear here as soon as it has.").format(run_id)
-        text = self.tr(
-            "Run {0} has no packets: the capture was switched off in the scenario, nothing was received, or the run "
-            "did not begin."
-        )
-        return text.format(run_id)
+        if capture.awaited:
+            text = self.tr("Run {0} has stored no packets yet: they appear here as soon as it has.")
+        else:
+            text = self.tr(
+                "Run {0} has no packets: the capture was switched off in the scenario, nothing was received, or the "
+                "run did not begin."
+            )
+        return text.format(capture.run_id)
+
+    def _open_run(self) -> None:
+        if self._read_run is not None:
+            self.context.open_run(self._read_run)
 
     def _say_packets(self, text: str) -> None:
         self.packets_label.setText(text)
@@ -211,7 +241,7 @@ class LivePanel(TrialPanel):
         self.open_run_button = QPushButton(self.tr("Open ru&n"), page)
         self.open_run_button.setToolTip(self.tr("Its artefacts: the capture and certificates, to save"))
         self.open_run_button.setEnabled(False)
-        self.open_run_button.clicked.connect(lambda _checked: self.context.open_run(self._shown_run))
+        self.open_run_button.clicked.connect(self._open_run)
         line.addWidget(self.open_run_button)
         line.addWidget(reload)
         column.addLayout(line)

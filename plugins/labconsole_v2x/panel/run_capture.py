@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,20 +14,33 @@ CAPTURE_NAME = "capture.pcapng"
 _HEAD = struct.Struct("<2I")
 
 
-def write_run_capture(database: Path, run_id: int | None, kind: str, folder: Path) -> tuple[int | None, Path | None]:
+@dataclass(frozen=True)
+class RunCapture:
+    """The packets of a run: `run_id` is None where no run has begun, `path` where none of its packets is stored.
+
+    `awaited`: the run is still in progress and keeps a capture.
+    """
+
+    run_id: int | None = None
+    path: Path | None = None
+    awaited: bool = False
+
+
+def write_run_capture(database: Path, run_id: int | None, kind: str, folder: Path) -> RunCapture:
     """Write the capture of a run, or of the newest one of its kind, into `folder`, up to its last whole block.
 
-    Returns the run, None where none has begun, and the file, None where no packet is stored. Raises StoreError.
+    Raises StoreError.
     """
     with Reader(database) as reader:
         if run_id is None:
             run_id = next((row.id for row in reader.runs(kind=kind, metrics=()) if row.started is not None), None)
         if run_id is None:
-            return None, None
-        stored = reader.attachments(run_id)
+            return RunCapture()
+        row, stored = reader.run(run_id).row, reader.attachments(run_id)
+        awaited = not row.status.final and bool(row.parameters.get("capture", True))
         role = next((one.role for one in stored.all() if one.name == CAPTURE_NAME), None)
         if role is None:
-            return run_id, None
+            return RunCapture(run_id, None, awaited)
         path = folder / f"run-{run_id}-{role}.pcapng"
         packets = 0
         with path.open("wb") as file:
@@ -34,7 +48,7 @@ def write_run_capture(database: Path, run_id: int | None, kind: str, folder: Pat
             for part in stored.content(role, CAPTURE_NAME):
                 rest, more = _write_blocks(file, rest + part)
                 packets += more
-    return run_id, path if packets else None
+    return RunCapture(run_id, path if packets else None, awaited)
 
 
 def _write_blocks(file: BinaryIO, octets: bytes) -> tuple[bytes, int]:

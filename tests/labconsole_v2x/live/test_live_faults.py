@@ -19,7 +19,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_v2x.live.live_trial import LiveTrial
 from labconsole_v2x.live.series import QUIET_NS
-from labconsole_v2x.panel.run_capture import _write_blocks, write_run_capture
+from labconsole_v2x.panel.run_capture import RunCapture, _write_blocks, write_run_capture
 from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
 from tests.helpers.capabilities import without_capabilities
 from tests.helpers.practice import Bench
@@ -151,9 +151,9 @@ def test_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
         rate = rate_until_the_end(reader.samples(run_id), begin.data["begin_ns"])
     assert figures["accepted"] > 120 and figures["accept_rate"] == pytest.approx(rate)
     assert {verdict.name: verdict.result for verdict in found.verdicts}["no packet was lost"] == "pass"
-    number, capture = write_run_capture(bench.database, None, "v2x.live", tmp_path)
-    assert number == run_id and capture is not None
-    assert len(list(read_capture(capture))) > 120, "up to the last whole packet"
+    capture = write_run_capture(bench.database, None, "v2x.live", tmp_path)
+    assert (capture.run_id, capture.awaited) == (run_id, False) and capture.path is not None
+    assert len(list(read_capture(capture.path))) > 120, "up to the last whole packet"
     assert kept.sha256 is None, "it is marked as cut"
 
 
@@ -179,7 +179,7 @@ def test_run_that_waits_is_not_the_one_whose_capture_is_meant(tmp_path: Path) ->
     try:
         bench.queue.pause()
         [waiting] = bench.submit({}, kind="v2x.live")
-        assert write_run_capture(bench.database, None, "v2x.live", tmp_path) == (None, None)
+        assert write_run_capture(bench.database, None, "v2x.live", tmp_path) == RunCapture()
         bench.queue.cancel(waiting)
     finally:
         bench.close()
@@ -188,4 +188,4 @@ def test_run_that_waits_is_not_the_one_whose_capture_is_meant(tmp_path: Path) ->
 def test_run_without_capture_has_none(stored_run: Path, tmp_path: Path) -> None:
     with Reader(stored_run) as reader:
         assert reader.run(1).row.status is RunStatus.FINISHED
-    assert write_run_capture(stored_run, None, "v2x.live", tmp_path) == (1, None)
+    assert write_run_capture(stored_run, None, "v2x.live", tmp_path) == RunCapture(1)

@@ -165,7 +165,6 @@ def test_run_shows_its_stations_figures_plots_and_packets(
     qtbot: QtBot, page: LivePanel, shown_window: MainWindow
 ) -> None:
     fill(page, **LONG)
-    qtbot.mouseClick(page.run_bar.run_button, LEFT)
     check_first_packets(qtbot, page)
     until_all_send(qtbot, page, 3)
     qtbot.waitUntil(lambda: rows(page)["Roadside station"][3] == "3")
@@ -180,14 +179,17 @@ def test_run_shows_its_stations_figures_plots_and_packets(
 
 
 def check_first_packets(qtbot: QtBot, page: LivePanel) -> None:
-    """Packets whose tab is opened before any is stored are shown as soon as there are some, without another click."""
-    qtbot.waitUntil(lambda: page.monitor.running)
+    """Run, with the packets open before there is a run: they appear without another click, and none is missing then."""
     click_tab(qtbot, page, PACKETS)
-    sentence = f"Run {page.monitor.run_id} has stored no packets yet: they appear here as soon as it has."
-    packets = page.packets.octets
-    qtbot.waitUntil(lambda: page.packets_label.text() == sentence or packets.octets != b"")
-    qtbot.waitUntil(lambda: packets.octets != b"")
-    assert page.monitor.running, "packets of a run in progress"
+    qtbot.waitUntil(lambda: page.packets_label.text() == "No run of this trial is in the database yet.")
+    said: list[str] = []
+    page._say_packets = lambda text: (said.append(text), page.packets_label.setText(text))  # type: ignore[method-assign]
+    qtbot.mouseClick(page.run_bar.run_button, LEFT)
+    qtbot.waitUntil(lambda: page.packets.octets.octets != b"")
+    del page._say_packets
+    assert page.context.bridge.queue.items[0].state is QueueState.RUNNING, "packets of a run in progress"
+    assert not any("has no packets" in text for text in said)
+    assert page.open_run_button.isEnabled()
     click_tab(qtbot, page, STATIONS)
 
 
