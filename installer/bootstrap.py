@@ -16,6 +16,8 @@ OLDEST_PYTHON = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
 IN_PARALLEL = ["--numprocesses=auto", "--dist=worksteal"]
 """How many test processes these are, and the order of tests: `tests/helpers/suite_schedule.py`."""
+CHOSEN_VARIABLE = "LABCONSOLE_PYTHON_CHOSEN"
+"""Environment variable of a Python that was chosen for its speed: it chooses none again."""
 USAGE = """%(prog)s run  [-- ARGUMENTS]   open the window, or hand ARGUMENTS to labconsole;
                                                 without a display: run the demo campaign in the terminal
        %(prog)s test [-- ARGUMENTS]   run the whole test suite, ARGUMENTS go to pytest
@@ -80,8 +82,11 @@ def start_with_fastest_python() -> None:
     import fastest_python
     from processes import say
 
+    if os.environ.pop(CHOSEN_VARIABLE, None):
+        return
     python, ratio = fastest_python.fastest_python(sys.executable, fastest_python.search_folders())
     if python != sys.executable:
+        os.environ[CHOSEN_VARIABLE] = "1"
         say(f"using {python}, which is {ratio:.1f} times as fast as {sys.executable}")
         hand_over([python, *sys.argv])
 

@@ -19,7 +19,7 @@ WORTH_CHANGING = 1.15
 ROUNDS = 7
 PROBE_TIMEOUT_S = 20
 PROBE = """
-import statistics, sys, sysconfig, time
+import ctypes, lzma, sqlite3, ssl, statistics, sys, sysconfig, time, zlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,12 +38,13 @@ def seconds():
     work()
     return time.process_time() - begin
 
+usual = sys.implementation.name == "cpython" and sys.version_info.releaselevel == "final"
 headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
-if not (headers and find_spec("venv") and find_spec("ensurepip") and sys.version_info.releaselevel == "final"):
+if not (usual and headers and find_spec("venv") and find_spec("ensurepip")):
     sys.exit(1)
 print(statistics.median(seconds() for _ in range(5)))
 """
-"""Prints the CPU time of some work in s, where this Python can make an environment and compile for it."""
+"""Prints the CPU time of some work in s, where this Python has what pip and the console need, and can compile."""
 
 
 def fastest_python(started: str, folders: Iterable[str]) -> tuple[str, float]:
@@ -86,6 +87,7 @@ def cpu_time(python: str) -> float | None:
     """Return the CPU time of the probe's work with this Python in s; None where it is not usable."""
     try:
         probe = subprocess.run([python, "-I", "-c", PROBE], capture_output=True, timeout=PROBE_TIMEOUT_S, check=True)
-    except (OSError, subprocess.SubprocessError):
+        time_s = float(probe.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):  # ValueError: a wrapper that prints something else
         return None
-    return float(probe.stdout)
+    return time_s if time_s > 0 else None

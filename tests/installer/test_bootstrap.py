@@ -154,11 +154,13 @@ class TestASecondStart:
         measuring = finished_checkout / "installer" / "fastest_python.py"
         measuring.write_text(re.sub("ROUNDS = .", "ROUNDS = 1", measuring.read_text()))  # the installed ones, too
         faster = finished_checkout / f"python{sys.version_info.major}.{sys.version_info.minor}"
-        faster.write_text('#!/bin/sh\n[ "$1" = -I ] && echo 0.000001 || { echo "$0" "$@"; exit 7; }\n')
+        faster.write_text(
+            '#!/bin/sh\n[ "$1" = -I ] && echo 0.000001 || { echo "$0" "$@" "$LABCONSOLE_PYTHON_CHOSEN"; exit 7; }\n'
+        )
         faster.chmod(0o755)
         script = finished_checkout / "installer" / "bootstrap.py"
         done = start(script, "run", "--", "runs", PATH=f"{faster.parent}{os.pathsep}{os.environ['PATH']}")
-        assert (done.returncode, done.stdout) == (7, f"{faster} {script} run -- runs\n")
+        assert (done.returncode, done.stdout) == (7, f"{faster} {script} run -- runs 1\n")
         assert done.stderr.startswith(f"labconsole: using {faster}, which is ")
 
     def test_it_imports_nothing_that_installs_or_asks_the_network(self, finished_checkout: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fastest_python import cpu_time, fastest_python, installed_pythons, search_folders
+from fastest_python import PROBE, cpu_time, fastest_python, installed_pythons, search_folders
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
 NAME = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -31,7 +32,16 @@ def install(tmp_path: Path) -> Install:
 
 
 @pytest.mark.parametrize(
-    ("other", "changed"), [("echo 0.004", True), ("echo 0.0095", False), ("echo 0.02", False), ("exit 1", False)]
+    ("other", "changed"),
+    [
+        ("echo 0.004", True),
+        ("echo 0.0095", False),
+        ("echo 0.02", False),
+        ("exit 1", False),
+        ("exit 0", False),
+        ("echo 0.0", False),
+        ("echo notice; echo 0.004", False),
+    ],
 )
 def test_another_build_is_used_where_it_is_clearly_faster_and_complete(
     install: Install, other: str, changed: bool
@@ -74,6 +84,19 @@ def test_links_and_other_versions_are_not_candidates(install: Install, tmp_path:
 def test_the_search_path_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.pathsep.join(["/opt/one", "", "/opt/two"]))
     assert search_folders()[:3] == ["/opt/one", "/opt/two", "/usr/bin"]
+
+
+@pytest.mark.parametrize("lacking", ["ssl", "sqlite3", "ctypes", "lzma"])
+def test_a_python_without_a_module_that_is_needed_is_not_complete(lacking: str) -> None:
+    program = f"import sys; sys.modules[{lacking!r}] = None\n{PROBE}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout == "" and lacking in done.stderr
+
+
+def test_another_implementation_is_not_complete() -> None:
+    program = f"import sys; sys.implementation.name = 'pypy'\n{PROBE}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
 
 
 def test_this_python_is_measured() -> None:
