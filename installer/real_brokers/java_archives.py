@@ -68,8 +68,8 @@ def install(archive: Archive, software: Path) -> Path:
         fresh = Path(name)
         packed = _download(archive, fresh)
         with tarfile.open(packed) as tar:
-            # Not the argument `filter`: Python 3.11.2, which Debian 12 has, does not know it. There the archive's owners
-            # and modes are kept; its hash was checked.
+            # Not the argument `filter`: Python 3.11.2, which Debian 12 has, does not know it: there owners
+            # and modes are those of the archive, whose hash was checked.
             tar.extraction_filter = getattr(tarfile, "data_filter", None)
             tar.extractall(fresh)
         (fresh / archive.content).rename(target)
