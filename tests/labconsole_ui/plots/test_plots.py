@@ -204,7 +204,8 @@ def test_a_plot_that_is_scrolled_out_of_view_does_no_work_until_it_comes_into_vi
     grid.verticalScrollBar().setValue(grid.verticalScrollBar().maximum())
     qtbot.waitUntil(lambda: in_view()[-1])
     assert len(drawn(plots[-1], 0)[0]) == len(plot_curves(1.0)[0].x)
-    assert not plots[3].image().isNull() and in_view()[3], "its picture can be had at any time"
+    assert not plots[3].image().isNull(), "its picture can be had at any time"
+    assert len(drawn(plots[3], 0)[0]) == len(plot_curves(1.0)[0].x)
 
 
 def test_the_image_has_the_curves_and_follows_the_theme(
