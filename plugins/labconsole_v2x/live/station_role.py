@@ -296,6 +296,8 @@ class StationRole(Role):
 
     def run(self) -> dict[str, Any]:
         """Send what is due until the end, and receive until nothing more comes."""
+        if not hasattr(self, "_transmission"):  # stopped before it had its tickets
+            return {"sent": 0}
         settings, start_ns = self._settings, self.context.start_ns
         sys.setswitchinterval(_SWITCH_S)
         wait_exactly()

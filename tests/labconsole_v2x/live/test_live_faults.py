@@ -130,6 +130,24 @@ def test_cancelled_run_counts_the_time_that_it_took_and_claims_no_loss(tmp_path:
     assert all(curve.t_s.max() < 30 for curve in curves)
 
 
+class EarlyLab(LiveLab):
+    """`during` is called before the roles have their tickets."""
+
+    def _await_begin(self) -> bool:
+        while len(self.started) < 2 and not self._over.wait(0.001):
+            pass
+        return True
+
+
+def test_run_that_is_cancelled_before_it_has_tickets_ends_without_a_fault(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = EarlyLab(tmp_path / "run", during=EarlyLab.cancel).run(**LONG)
+    assert outcome.failure is None or outcome.failure.startswith("Cancelled while role ")
+    assert not outcome.events_named("T0")
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 def test_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
     """kill -9 of its worker in mid-run: the console evaluates what was recorded, and the capture is there."""
     bench = Bench(tmp_path)
