@@ -183,7 +183,7 @@ def _blocks(spool: SpoolReader) -> Iterable[Any]:
 
 
 def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_written_part(tmp_path: Path) -> None:
-    _ended, shown = _until_the_disk_is_full(tmp_path, 8_000_000)
+    _ended, shown = _until_the_disk_is_full(tmp_path, 3_000_000)  # slowly: a busy recorder keeps up, too
     capture = _kept_capture(shown)
     assert (capture["complete"], capture["sha256"]) == (False, None) and capture["size"] > 5_000_000
 
