@@ -120,14 +120,14 @@ class LivePanel(TrialPanel):
         self._say_packets(self.tr("Reading the capture"))
         self._read_packets()
 
-    def _newest_run(self) -> int | None:
-        """The newest run of this trial in the queue; None: the database knows it."""
+    def _running_run(self) -> int | None:
+        """The run of this trial that is in progress; without one the newest that has begun is meant."""
         items = (item for item in self.context.bridge.queue.items if item.kind == self.context.trial.kind)
-        return max((item.run_id for item in items if item.state is not QueueState.WAITING), default=None)
+        return next((item.run_id for item in items if item.state is QueueState.RUNNING), None)
 
     def _follow_queue(self) -> None:
         """Turn to the packets of a run that has just begun, whether or not it sends live values."""
-        if self._shows_packets and self._newest_run() not in (None, self._read_run):
+        if self._shows_packets and self._running_run() not in (None, self._read_run):
             self.load_packets()
 
     def _finished(self, run_id: int, _status: RunStatus) -> None:
@@ -141,7 +141,7 @@ class LivePanel(TrialPanel):
     def _read_packets(self) -> None:
         if not self._shows_packets:
             return
-        self._read_run = self._newest_run()
+        self._read_run = self._running_run()
         path, folder = self.context.bridge.queue.store.path, Path(self._files.path())
         write = partial(write_run_capture, path, self._read_run, self.context.trial.kind, folder)
         self._background.submit(write, self._show_packets, self._say_unreadable)
